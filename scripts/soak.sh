@@ -11,7 +11,7 @@
 #   kills       whole engines on real servers, killed, cut off and compared row by row, with a new seed each round; before
 #               them the receiver of WAL and its source, 1000 times
 #   slow        suites of 'make test' with half of one core and a disk that takes 50 ms for a flush: SOAK_SLOW_SUITES, else
-#               those of the engine
+#               the engine's and the system's
 #   rig         the advisor against real causes
 #   upgrade     the whole product of an earlier commit, then this one's, over the same data and under load; from the last tag,
 #               or where there is none from the last commit that is three days old

@@ -6,10 +6,9 @@ redis_directory() { printf '%s\n' "$(services_directory)/redis"; }
 write_redis_configuration() {
   local directory
   directory=$(redis_directory)
-  mkdir -p "$directory"
-  (
-    umask 077
-    cat >"$directory/redis.conf" <<CONF
+  own_directory redis "$directory"
+  # As the user who owns the directory: whatever that user had put in the file's place, root would overwrite.
+  as_user "$(service_user redis)" tee "$directory/redis.conf" >/dev/null <<CONF
 bind $THALWEG_LISTEN
 port $THALWEG_REDIS_PORT
 dir $directory
@@ -20,8 +19,6 @@ maxmemory 256mb
 maxmemory-policy volatile-lru
 requirepass $(secret redis)
 CONF
-  )
-  own_directory redis "$directory"
 }
 
 redis_answers() {

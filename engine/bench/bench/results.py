@@ -208,7 +208,7 @@ def main() -> None:
         f"| [{scenario.name}](#{_anchor(scenario.title)}) | {document['ratio']:.2f} | {document['date']} | "
         f"{_machine(document)} | "
         f"{scenario.goal} |\n" for scenario, document in found)
-    page += _where_native_is_ahead(found) + _below_the_goal(found)
+    page += _where_native_is_ahead(found) + _below_the_goal(found) + _not_measured([name for name, _ in found])
     for scenario, document in found:
         (directory / f"{scenario.name}.svg").write_text(scenario.plot(document))
         page += _section(scenario, document)
@@ -236,6 +236,11 @@ def _below_the_goal(found: list[tuple[Scenario, Document]]) -> str:
         return ""
     reasons = "The reasons are in [docs/decisions](../decisions/README.md)."
     return "\n## Below the goal\n\n" + "\n".join(below) + f"\n\n{reasons}\n"
+
+
+def _not_measured(found: list[Scenario]) -> str:
+    missing = [f"* **{scenario.name}**, wanted: {scenario.goal}." for scenario in SCENARIOS if scenario not in found]
+    return "\n## Not measured\n\n" + "\n".join(missing) + "\n" if missing else ""
 
 
 def _section(scenario: Scenario, document: Document) -> str:

@@ -48,6 +48,8 @@ def test_the_page_marks_it_and_says_where_native_is_ahead(monkeypatch: pytest.Mo
     assert "* **staged**: R = 0.90, wanted: 2.2 or more." in page
     assert "* **staged**: R = 0.90." in page
     assert "others 60.0 % of all cores" in page
+    missing = page.split("## Not measured")[1].split("\n## ")[0]
+    assert "* **latency**, wanted: 1 or more" in missing and "staged**" not in missing
 
 
 def test_the_machine_is_really_looked_at(tmp_path: Path) -> None:
