@@ -329,10 +329,10 @@ def test_an_empty_table_that_is_attached_is_no_trouble(scene: Scene) -> None:
     scene.start_stream([("public", "event")])
     scene.at_destination("CREATE TABLE event_3 PARTITION OF event FOR VALUES FROM (3) TO (4)")
     scene.run_at_source("CREATE TABLE event_3 (LIKE event INCLUDING ALL); INSERT INTO event_3 VALUES (1, 3, 'x'); "
-                        "TRUNCATE event_3; "
-                        "ALTER TABLE event ATTACH PARTITION event_3 FOR VALUES FROM (3) TO (4); "
-                        "INSERT INTO event VALUES (2, 3, 'through the root')")
+                        "TRUNCATE event_3; ALTER TABLE event ATTACH PARTITION event_3 FOR VALUES FROM (3) TO (4)")
     time.sleep(5)  # two looks
+    scene.at_source("INSERT INTO event VALUES (2, 3, 'through the root')")
+    scene.wait_applied()
     assert table_of(scene, "event")["trouble"] is None
     assert_events_same(scene)
 
