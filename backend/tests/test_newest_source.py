@@ -56,7 +56,7 @@ async def test_what_came_with_18_is_left_out_with_consent(
     asked, names = checks["left_out_there"], checks["left_out"]
     assert names["items"] == [
         "NOT NULL that is not validated: public.stays (guest_known)",
-        "names and NO INHERIT of NOT NULL: public.stays (guest_known, some_time)",
+        "names and NO INHERIT of NOT NULL: public.stays (guest_known), public.stays (some_time)",
     ]
     found = "\n".join(asked["items"])
     assert len(asked["items"]) == 3, found
