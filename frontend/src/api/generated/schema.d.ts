@@ -5076,7 +5076,7 @@ export interface components {
         };
         /**
          * FillingLimit
-         * @description What is full where it is reached, by the name of the setting or parameter.
+         * @description The settings and parameters that bound what grows, by their names.
          * @enum {string}
          */
         FillingLimit: "max_slot_wal_keep_size" | "queue_spill_limit_mb" | "staging_limit_mb";
