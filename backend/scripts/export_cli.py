@@ -7,7 +7,7 @@ from typing import Any
 
 import typer.main
 
-from thalweg.cli.admin import app as admin
+from thalweg.cli.admin import commands as admin
 from thalweg.cli.main import commands
 
 TARGET = Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md"
@@ -29,13 +29,13 @@ The control plane's address comes from `THALWEG_URL`, the API token from `THALWE
 | 3 | not logged in |
 | 4 | the control plane cannot be reached |
 
-Every command prints JSON with `--output json`, which may stand anywhere on the line. Standard output then has JSON and
-nothing else; questions and errors go to standard error. `thalweg --version` prints the version, and so does
+Every command of both prints JSON with `--output json`, which may stand anywhere on the line. Standard output then has
+JSON and nothing else; questions and errors go to standard error. `thalweg --version` prints the version, and so does
 `thalweg-admin --version`.
 
 Completion with the tab key completes commands and options. `thalweg --install-completion` sets it up for the shell that
 it is called from (bash, zsh, fish or PowerShell), in that shell's own configuration; it works from the next shell on.
-`thalweg --show-completion` prints the script instead, to install it by hand.
+`thalweg --show-completion` prints the script instead, to install it by hand. `thalweg-admin` has both options, too.
 """
 
 

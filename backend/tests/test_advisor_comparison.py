@@ -2,6 +2,8 @@
 
 from itertools import count
 
+import pytest
+
 from tests.test_advisor_analysis import RUNNING, recorded
 from thalweg.advisor.analysis import analyse
 from thalweg.advisor.schemas import Analysis, ComponentStatistic, PathStatistic, Thresholds
@@ -93,3 +95,43 @@ def test_a_figure_is_named_after_the_path_that_it_is_of() -> None:
     }  # fmt: skip
     of_paths = {row.path_id: row.path_name for row in compared.statistics if row.path_id}
     assert of_paths == {path.path_id: path.path_name for path in analysis.paths}
+
+
+def without(analysis: Analysis, *, component: str, path: str | None = None) -> Analysis:
+    """As another run has it, in which no path went through the component, and where one is named, without that path."""
+    paths = [
+        known.model_copy(update={"component_ids": [part for part in known.component_ids if part != component]})
+        for known in analysis.paths if known.path_id != path
+    ]  # fmt: skip
+    return analysis.model_copy(
+        update={
+            "paths": paths,
+            "path_statistics": [row for row in analysis.path_statistics if row.path_id != path],
+            "path_bottlenecks": [row for row in analysis.path_bottlenecks if row.path_id != path],
+            "component_statistics": [row for row in analysis.component_statistics if row.component_id != component],
+        }
+    )
+
+
+@pytest.mark.parametrize("lacks", ["before", "after"])
+@pytest.mark.parametrize(
+    ("component", "path", "owner"),
+    [
+        ("k3j2h1g4:apply:far", None, "orders → far"), ("k3j2h1g4:apply:far", "k3j2h1g4:far", "orders → far"),
+        ("k3j2h1g4:queue", None, "orders"),
+    ],
+)  # fmt: skip
+def test_a_component_that_one_of_the_runs_lacks_keeps_its_name(
+    component: str, path: str | None, owner: str, lacks: str
+) -> None:
+    """A destination was added or dropped, or another engine applies: the runs are of different shape."""
+    whole, numbers = analysis_of_four_paths(), count(1)
+    smaller = without(whole, component=component, path=path)
+    shapes = (smaller, whole) if lacks == "before" else (whole, smaller)
+    (before, _), (after, _) = (run_of(number, shape, numbers) for number, shape in enumerate(shapes, 1))
+    compared = comparison_of(before, after)
+    own = [row for row in compared.statistics if row.component_id == component]
+    assert own and {row.path_name for row in own} == {owner}
+    assert all(getattr(row, lacks) is None and row.change is None for row in own)
+    assert {row.path_name for row in compared.bottlenecks} == {known.path_name for known in whole.paths}
+    assert {row.path_name for row in compared.statistics if row.path_id} == {known.path_name for known in whole.paths}

@@ -33,15 +33,19 @@ def test_version(program: str) -> None:
     [
         ("thalweg str", ["streams"], "slots"), ("thalweg streams cre", ["create", "create-from"], "delete"),
         ("thalweg preflight --inserts", ["--inserts-only"], "--exclude"),
+        ("thalweg-admin cre", ["create-admin", "create-token"], "migrate"),
+        ("thalweg-admin enrol-local --tok", ["--token-file"], "--wait"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_completion(shell: str, typed: str, offered: list[str], not_offered: str) -> None:
+    program = typed.split()[0]
+    variable = f"_{program.upper().replace('-', '_')}_COMPLETE"
     words = {
         "bash": {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)},
         "zsh": {"_TYPER_COMPLETE_ARGS": typed},
     }[shell]
-    answer = run(_THALWEG_COMPLETE=f"complete_{shell}", **words)
+    answer = run(program=program, **{variable: f"complete_{shell}"}, **words)
     assert all(word in answer for word in offered)
     assert not_offered not in answer.split()
-    assert "_THALWEG_COMPLETE" in run("--show-completion", shell)
+    assert variable in run("--show-completion", shell, program=program)

@@ -24,6 +24,7 @@ from tests.support.servers import free_port
 from tests.support.serving import serve, without_lifespan
 from tests.test_collector import collector  # noqa: F401
 from thalweg.cli import admin
+from thalweg.cli.output import output_first
 from thalweg.kernel.principal import Role
 from thalweg.kernel.settings import Settings
 
@@ -81,7 +82,7 @@ class Shell:
 
         def invoke() -> Answer:
             settings = {name: value for name, value in self.environment.items() if name.startswith("THALWEG_")}
-            result = CliRunner().invoke(admin.app, arguments, input=stdin, env=settings)
+            result = CliRunner().invoke(admin.commands, output_first([*arguments]), input=stdin, env=settings)
             if result.exception is not None and not isinstance(result.exception, SystemExit):
                 raise result.exception
             return Answer(result.exit_code, result.stdout, result.stderr)
@@ -367,8 +368,10 @@ async def test_what_changes_data_asks_on_a_terminal(
         await run.at_terminal("errors", "s", "--discard", "1", "--reason", "not wanted", "--yes", typed="")
     ).code == 0
     assert (engine.executed, engine.deleted) == ([1, 1, 1], [1])
-    assert (await run.at_terminal("streams", "stop", "s", typed="n\n")).code == 1
+    for action in ("stop", "delete"):
+        assert (await run.at_terminal("streams", action, "s", typed="n\n")).code == 1
     assert engine.desired["streams"][0]["status"] == "ENABLED"
+    assert (await run.at_terminal("streams", "delete", "s", "--wait", typed="y\n")).code == 0
 
 
 async def test_updates_of_a_table_without_a_key_are_given_up(
@@ -585,7 +588,7 @@ async def test_troubles_of_tables_are_listed_and_resolved(
     refused = await run("streams", "tables", "follow", stream["name"], "public.orders")
     assert (refused.code, "choose one of the trouble's resolutions" in refused.err) == (1, True)
     assert (await run("streams", "tables", "copy", stream["name"], "orders")).code == 1
-    copied = await run("streams", "tables", "copy", stream["name"], "public.orders")
+    copied = await run("streams", "tables", "copy", stream["name"], "public.orders", "--reason", "a damaged file")
     assert copied.out.startswith("Copying public.orders again: operation "), copied.err
     assert engine.resolved == [("copy", {"schema": "public", "table": "orders"})]
     accepted = await run("streams", "tables", "accept", stream["name"], "public.orders")

@@ -64,3 +64,6 @@ def test_the_monitor_keeps_to_plain_figures() -> None:
 def test_a_lag_lasts_for_a_time() -> None:
     lag = {"bytes": 3 << 20, "age_seconds": 70, "seconds_to_full": 600}
     assert lag_in_words(lag) == "3.0 MiB for 70 s, full in 10 min"
+    staging = {**lag, "bytes": 0, "reached_limit": "staging_limit_mb"}
+    assert lag_in_words(staging) == "0 B, full in 10 min (staging_limit_mb)", "an open transaction, no change"
+    assert lag_in_words({**staging, "reached_limit": "queue_spill_limit_mb"}) == "0 B"

@@ -7,6 +7,7 @@ import pytest
 
 from tests.test_last_latency import AT, sample_at
 from tests.test_units import facts
+from thalweg.kernel.clock import now
 from thalweg.live.going_on import that_go_on
 from thalweg.live.health import health_of
 from thalweg.live.rates import UNKNOWN
@@ -149,6 +150,20 @@ def waiting(*blockers: dict[str, Any]) -> dict[str, Any]:
         "since": (AT - timedelta(seconds=12)).isoformat(), "blockers": list(blockers),
     }  # fmt: skip
     return {"error": None, "destinations": [], "waits": [wait]}
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("max_slot_wal_keep_size", "In 2 h max_slot_wal_keep_size takes its slot."),
+        ("queue_spill_limit_mb", "In 2 h the backlog on disk reaches queue_spill_limit_mb."),
+        ("staging_limit_mb", "In 2 h the staged WAL reaches staging_limit_mb."),
+    ],
+)
+def test_which_limit_a_stopped_stream_reaches_first(limit: str, words: str) -> None:
+    lag = Lag(bytes=3 << 20, seconds=None, seconds_to_full=7200, reached_limit=limit)
+    health = health_of(facts(desired_status="DISABLED", observed_status="DISABLED", lag=lag), now())
+    assert (health.level, words in health.reason) == (HealthLevel.WARNING, True), health.reason
 
 
 def test_behind_whom_it_waits() -> None:

@@ -10,8 +10,9 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from thalweg.cli.main import commands, output_first
-from thalweg.cli.output import Format, choice
+from thalweg.cli import admin, administration
+from thalweg.cli.main import commands
+from thalweg.cli.output import Format, choice, output_first
 
 DOCUMENT = json.loads((Path(__file__).parents[1] / "openapi.json").read_text())
 SCHEMAS = DOCUMENT["components"]["schemas"]
@@ -103,6 +104,21 @@ ARGUMENTS: dict[str, list[str]] = {
     "tokens revoke": [TEXT],
 }
 """Of each command; a new one belongs here."""
+ADMINISTRATION: dict[str, tuple[list[str], Any, dict[str, Any]]] = {
+    "migrate": ([], "abc", {"revision": "abc"}),
+    "create-admin": (["ann"], False, {"name": "ann", "created": False, "password": None}),
+    "set-password": (["ann"], False, {"name": "ann", "created": False}),
+    "reset-second-factor": (["ann"], True, {"name": "ann", "reset": True}),
+    "create-token": (
+        ["--user", "ann", "--role", "viewer"], "a secret",
+        {"user_name": "ann", "name": "admin token", "role": "viewer", "secret": "a secret"},
+    ),
+    "enrol-local": (
+        ["--token-file", "token"], True, {"name": "local", "url": "http://127.0.0.1:8643", "enrolled": True},
+    ),
+    "generate-key": ([], "a key", {"key": "a key"}),
+}  # fmt: skip
+"""The arguments of `thalweg-admin`'s commands, what their work at the store gives, and what is printed of it."""
 TYPED = {
     "login": "a password\n",
     "databases add": "a password\n",
@@ -217,6 +233,26 @@ def test_standard_output_is_json(runner: CliRunner, command: str) -> None:
     if command in LINE_BY_LINE:
         assert all(json.loads(line) for line in told.stdout.splitlines())
     json.loads(told.stdout if command not in LINE_BY_LINE else told.stdout.splitlines()[0])
+
+
+def test_every_command_of_the_administration_is_tried() -> None:
+    assert sorted(ADMINISTRATION) == sorted(commands_of(typer.main.get_command(admin.commands)))
+
+
+@pytest.mark.parametrize("command", ADMINISTRATION)
+def test_standard_output_of_the_administration_is_json(
+    runner: CliRunner, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """The work itself: tests/test_commands.py."""
+    arguments, given, printed = ADMINISTRATION[command]
+    monkeypatch.setattr(admin, "_run", lambda work: given)
+    monkeypatch.setattr(administration, "migrate", lambda settings: given)
+    monkeypatch.setattr(administration, "new_key", lambda: given)
+    asked = output_first([command, *arguments, "--output", "json"])
+    told = runner.invoke(admin.commands, asked, input="weathered copper kettle\n")
+    assert (told.exit_code, json.loads(told.stdout)) == (0, printed), told.output
+    people = runner.invoke(admin.commands, [command, *arguments], input="weathered copper kettle\n")
+    assert people.exit_code == 0 and len(people.stdout.splitlines()) == 1 and "{" not in people.stdout
 
 
 def test_a_report_appends_json_to_its_file(runner: CliRunner, tmp_path: Path) -> None:

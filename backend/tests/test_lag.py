@@ -14,8 +14,9 @@ from thalweg.kernel.time_to_full import seconds_to_full
 from thalweg.live.lag import CatchUpTimes, Growth, measured, of_stream, standing
 from thalweg.live.marks import Marks
 from thalweg.live.rates import sample_of
-from thalweg.live.schemas import Backlog, Lag
+from thalweg.live.schemas import Backlog, ComponentSample, Lag
 from thalweg.live.sources import SourceReading
+from thalweg.live.staging import FULL, SHIPMENT
 from thalweg.workers.lags import Lags
 from thalweg.workers.sources import Seen
 
@@ -243,3 +244,58 @@ def test_a_stream_that_is_gone_leaves_no_orphan_in_an_older_reading() -> None:
     lags.forget_slot("db", "thalweg_s")
     lags.forget_slot("never read", "thalweg_s")
     assert seen.readings["db"].state.slots == {}
+
+
+def staged(used: float, limit: float, state: str = "RECEIVING WAL") -> ComponentSample:
+    return ComponentSample(
+        id="shipment", type="CAPTURE", name="capture", sub_component=SHIPMENT, server=None, state=state,
+        lcrs_per_second=None, transactions_per_second=None, bytes_per_second=None, time_percent=None, counters={},
+        gauges={"staged_bytes": used, "staging_limit_bytes": limit}, counter_rates=None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("from_percent", "on_disk", "safe", "seconds", "limit"),
+    [
+        (60, None, None, 15.0, "staging_limit_mb"),
+        (60, None, 500, 5.0, "max_slot_wal_keep_size"),
+        (60, None, 5000, 15.0, "staging_limit_mb"),
+        (60, 92.75, None, 5.0, "queue_spill_limit_mb"),
+        (60, 20, None, 15.0, "staging_limit_mb"),
+        (0, None, None, None, None),  # a rise in the limit's lower half says nothing
+        (75, None, None, None, None),  # it is full
+    ],
+)
+def test_the_time_to_full_is_of_what_is_full_first(
+    from_percent: float, on_disk: float | None, safe: int | None, seconds: float | None, limit: str | None
+) -> None:
+    """The slot, a backlog on disk or, with log mining, the staged WAL."""
+    lags = Lags(Seen(readings={"db": source(8 << 20, safe=safe, grows=100)}))
+    sample = sample_of("s", engine_reading(1), engine_reading(2))
+    for second in range(25):
+        used = from_percent + second
+        held = (on_disk + second / 4) if on_disk is not None else 0
+        backlog = Backlog(state="ON DISK", bytes=held * 400, lcrs=1, frames=1, age_seconds=1, limit_bytes=100 * 400)
+        (destination,) = sample.destinations
+        destination = destination.model_copy(
+            update={"backlog": backlog, "lag": Lag(bytes=4 << 20, seconds=None, applied="0/400000")}
+        )
+        state = FULL if used >= 99 else "RECEIVING WAL"
+        components = [*sample.components, staged(min(used, 99) * 1000, 99_000, state)]
+        told = sample.model_copy(update={"destinations": [destination], "components": components})
+        shown = lags.measured(told, stopped(), after(60 + second))
+    assert (shown.lag.seconds_to_full, shown.lag.reached_limit) == (seconds and pytest.approx(seconds), limit)
+    own = shown.destinations[0].lag
+    assert own.reached_limit == (limit if limit != "max_slot_wal_keep_size" else "staging_limit_mb")
+
+
+def test_staged_wal_fills_up_while_no_change_waits() -> None:
+    """A transaction is open at the source."""
+    lags, sample = Lags(Seen()), sample_of("s", engine_reading(1), engine_reading(2))
+    (destination,) = sample.destinations
+    idle = destination.model_copy(update={"lag": Lag(bytes=0, seconds=0.0)})
+    for second in range(25):
+        components = [staged((60 + second) * 1000, 100_000)]
+        told = sample.model_copy(update={"destinations": [idle], "components": components})
+        lag = lags.measured(told, stopped(), after(second)).lag
+    assert (lag.bytes, lag.seconds_to_full, lag.reached_limit) == (0, pytest.approx(16), "staging_limit_mb")

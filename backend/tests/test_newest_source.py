@@ -15,6 +15,8 @@ from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_older_destination import as_reader, checks_of, ids, left_at, packaged_cluster, rows_of, source  # noqa: F401
 from tests.test_real_engine import thalwegd  # noqa: F401
+from thalweg.inspection.slots import read_slots
+from thalweg.inspection.target import Target
 
 STAYS = """
 CREATE TABLE stays (
@@ -99,3 +101,32 @@ async def test_a_table_with_a_virtual_column_is_refused(
     refused = await operator.post(STREAMS, json=body)
     assert (refused.status_code, refused.json()["code"]) == (409, "preflight_failed")
     assert left_at(source, sides) == before
+
+
+async def test_how_long_a_slot_may_be_idle_is_read(
+    operator: httpx.AsyncClient, ids: dict[str, str], source: Sides,  # noqa: F811
+) -> None:  # fmt: skip
+    """The setting has a unit of its own; Thalweg has seconds."""
+    there = {name: source.source[name] for name in ("host", "port", "dbname", "user", "password", "sslmode")}
+    assert (await read_slots(Target(**there), 10)).idle_timeout_seconds is None
+    source.cluster.execute("SELECT pg_create_logical_replication_slot('idle', 'pgoutput')", dbname=there["dbname"])
+    source.cluster.execute("ALTER SYSTEM SET idle_replication_slot_timeout = '2h'", "SELECT pg_reload_conf()")
+    try:
+
+        async def seconds() -> float | None:
+            return (await read_slots(Target(**there), 10)).idle_timeout_seconds
+
+        assert await eventually(seconds) == 7200
+        slot = (await read_slots(Target(**there), 10)).slots["idle"]
+        assert slot.idle_seconds is not None and 0 <= slot.idle_seconds < 600
+        check = (await checks_of(operator, ids, ["orders"], "source"))["idle_slots"]
+        assert (check["status"], check["sql"]) == ("warning", "ALTER SYSTEM SET idle_replication_slot_timeout = 0")
+        assert check["detail"].startswith("idle_replication_slot_timeout is 2h: ")
+        source.cluster.execute(check["sql"], "SELECT pg_reload_conf()")
+
+        async def is_well() -> bool:
+            return (await checks_of(operator, ids, ["orders"], "source"))["idle_slots"]["status"] == "ok"
+
+        await eventually(is_well)
+    finally:
+        source.cluster.execute("ALTER SYSTEM RESET idle_replication_slot_timeout", "SELECT pg_reload_conf()")

@@ -104,12 +104,14 @@ def left_at(source: Sides, sides: Sides) -> tuple[Any, ...]:
     )
 
 
-async def checks_of(client: httpx.AsyncClient, ids: dict[str, str], tables: list[str]) -> dict[str, dict[str, Any]]:
+async def checks_of(
+    client: httpx.AsyncClient, ids: dict[str, str], tables: list[str], side: str = "destination"
+) -> dict[str, dict[str, Any]]:
     rules = {"include": [{"schema": "public", "table": table} for table in tables]}
     body = {"source_id": ids["source"], "destinations": [{"database_id": ids["destination"]}], "rules": rules}
     answer = await client.post("/api/v1/preflights", json=body)
     assert answer.status_code == 200, answer.text
-    return {check["id"]: check for check in answer.json()["checks"] if check["side"] == "destination"}
+    return {check["id"]: check for check in answer.json()["checks"] if check["side"] == side}
 
 
 async def test_what_the_older_release_lacks_is_left_out_with_consent(
@@ -190,3 +192,53 @@ async def test_a_table_that_the_older_release_cannot_have_is_refused(
     refused = await operator.post(STREAMS, json=body)
     assert (refused.status_code, refused.json()["code"]) == (409, "preflight_failed")
     assert left_at(source, sides) == before
+
+
+SEATS = """
+CREATE TABLE seats (id bigint PRIMARY KEY, seat integer, CONSTRAINT one_seat UNIQUE NULLS NOT DISTINCT (seat));
+INSERT INTO seats VALUES (1, NULL);
+"""
+
+
+@pytest.fixture
+def oldest(sides: Sides) -> Generator[Sides, None, None]:
+    """A destination of PostgreSQL 14, where only superusers may set session_replication_role."""
+    with packaged_cluster(14) as cluster:
+        cluster.execute("CREATE ROLE writer SUPERUSER LOGIN PASSWORD 'secret of writer'")
+        cluster.execute("CREATE DATABASE warehouse OWNER writer")
+        body = {**sides.destination, "port": cluster.port, "dbname": "warehouse", "user": "writer"}
+        yield Sides(cluster, sides.source, body)
+
+
+async def test_nulls_that_collide_are_left_out_where_14_has_no_such_key(
+    operator: httpx.AsyncClient, admin: httpx.AsyncClient, sides: Sides, oldest: Sides, thalwegd: RealEngine,  # noqa: F811
+    collector: Any,  # noqa: F811
+) -> None:  # fmt: skip
+    assert (await enrol(admin, thalwegd)).status_code == 201
+    bodies = {"source": sides.source, "destination": oldest.destination}
+    made = {side: (await admin.post("/api/v1/databases", json=body)).json()["id"] for side, body in bodies.items()}
+    as_reader(sides, SEATS)
+    checks = await checks_of(operator, made, ["seats"])
+    asked = checks["left_out_there"]
+    assert asked["status"] == "consent", checks
+    (item,) = asked["items"]
+    assert "constraint one_seat of" in item and "seats" in item
+    body = body_of(made, rules={"include": [{"schema": "public", "table": "seats"}]})
+    assert (await operator.post(STREAMS, json=body)).status_code == 409
+    answer = await operator.post(STREAMS, json={**body, "accept": [asked["consent"]]})
+    assert answer.status_code == 202, answer.text
+    path = f"{STREAMS}/{answer.json()['stream_id']}"
+    await wait_for(operator, path, phase="REPLICATING")
+    # A row takes the place of the one whose null it would collide with at the source.
+    as_reader(sides, "BEGIN; DELETE FROM seats; INSERT INTO seats VALUES (2, NULL), (3, 7); COMMIT")
+
+    async def same() -> bool:
+        query = "SELECT id, seat FROM seats ORDER BY id"
+        there = rows_of(oldest.cluster, oldest.destination, query)
+        return there == rows_of(sides.cluster, sides.source, query) == [(2, None), (3, 7)]
+
+    await eventually(same)
+    keys = "SELECT count(*) FROM pg_constraint WHERE conrelid = 'seats'::regclass AND contype = 'u'"
+    assert rows_of(oldest.cluster, oldest.destination, keys) == [(0,)]
+    deleted = (await operator.delete(path)).json()["operation_id"]
+    await wait_for(operator, f"/api/v1/operations/{deleted}", state="succeeded")

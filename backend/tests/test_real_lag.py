@@ -96,6 +96,31 @@ async def test_stopped_and_with_a_dead_engine_it_is_what_the_slot_holds(
     await eventually(caught_up)
 
 
+async def test_an_aborted_stream_falls_behind_as_its_slot_says(
+    operator: httpx.AsyncClient,
+    stream: dict[str, Any],  # noqa: F811
+    sides: Sides,
+) -> None:
+    path, name = f"{STREAMS}/{stream['id']}", slot(stream)
+    sides.on_destination("DROP TABLE orders")
+    sides.on_source("INSERT INTO orders VALUES (903, 'nowhere to go', 1)")
+    await wait_for(operator, path, status="ABORTED")
+    write(sides, 3)
+    before = await as_the_source_says(operator, sides, path, name, 3 * MIB * 9 // 10)
+    write(sides, 2)
+    shown = await as_the_source_says(operator, sides, path, name, 5 * MIB * 9 // 10)
+    assert (shown["status"], shown["health"]["level"]) == ("ABORTED", "error")
+    assert shown["lag"]["bytes"] - before["lag"]["bytes"] > MIB
+    assert shown["destinations"][0]["lag"]["bytes"] == shown["lag"]["bytes"]
+    assert "MiB of WAL at the source, of all its databases" in shown["health"]["reason"]
+
+    async def grows() -> bool:
+        write(sides, 1)
+        return ((await operator.get(path)).json()["lag"]["growth_bytes_per_second"] or 0) > 0
+
+    await eventually(grows)
+
+
 async def test_a_lock_at_the_destination_makes_it_older_by_the_second(
     operator: httpx.AsyncClient,
     stream: dict[str, Any],  # noqa: F811

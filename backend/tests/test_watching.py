@@ -59,7 +59,7 @@ def test_a_line_for_each_destination() -> None:
 
 
 def test_an_engine_that_does_not_answer_is_never_replicating() -> None:
-    """Whoever looks on sees it at the same place, though no event comes."""
+    """The ticker says so though no event comes."""
 
     def row_of(phase: str, age: float) -> str:
         shown = stream()

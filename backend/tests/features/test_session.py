@@ -103,6 +103,40 @@ async def test_failures_slow_down_the_next_attempts(
     assert other.status_code == 201
 
 
+async def tried_names(resources: Resources) -> set[str]:
+    async with resources.sessions() as session:
+        return set(await session.scalars(text("SELECT key FROM login_throttles WHERE key LIKE 'name:%'")))
+
+
+async def test_a_password_that_an_admin_sets_ends_the_wait(
+    anonymous: httpx.AsyncClient, admin: httpx.AsyncClient, users: Users, resources: Resources
+) -> None:
+    """Of its user alone, whatever signs the name has that patterns have, too."""
+    renamed = await admin.patch(
+        f"/api/v1/users/{users.ids[Role.VIEWER]}", json={"name": "view_r"}, headers={"If-Match": "*"}
+    )
+    assert renamed.status_code == 200
+    others = ("viewer", "view_r from afar")
+    for name in ("view_r", *others):
+        for _ in range(5):
+            await anonymous.post("/api/v1/session", json={"name": name, "password": "wrong"})
+    async with resources.sessions() as session:
+        for column in ("last_failed_at", "blocked_until"):
+            await session.execute(text(f"UPDATE login_throttles SET {column} = {column} + interval '1 hour'"))
+        await session.execute(
+            text("INSERT INTO login_throttles SELECT 'name:view_r from 10.0.0.0', failures, last_failed_at, "
+                 "blocked_until FROM login_throttles WHERE key LIKE 'name:viewer from%'")
+        )  # fmt: skip
+        await session.execute(text("DELETE FROM login_throttles WHERE key LIKE 'address:%'"))
+        await session.commit()
+    right = {"name": "view_r", "password": "a kettle of copper"}
+    assert (await anonymous.post("/api/v1/session", json=right)).status_code == 429
+    path = f"/api/v1/users/{users.ids[Role.VIEWER]}:change-password"
+    assert (await admin.post(path, json={"new_password": right["password"]})).status_code == 204
+    assert await tried_names(resources) == {f"name:{name} from 127.0.0.1" for name in others}
+    assert (await anonymous.post("/api/v1/session", json=right)).status_code == 201
+
+
 async def test_failures_are_forgotten_once_they_do_not_count_any_more(
     anonymous: httpx.AsyncClient, users: Users, resources: Resources
 ) -> None:

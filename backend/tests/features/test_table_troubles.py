@@ -61,7 +61,9 @@ async def test_a_stopped_table_is_never_healthy_until_it_is_copied(
     assert (await eventually(alerted)).endswith("It is replaced. Mend it.")
     at = f"{path}/destinations/{stream['destinations'][0]['id']}"
     engine.copy_finished = False
-    asked = await operator.post(f"{at}/tables:copy", json=ORDERS)
+    unclear = await operator.post(f"{at}/tables:copy", json={**ORDERS, "reason": "two\nlines"})
+    assert unclear.status_code == 422 and engine.resolved == []
+    asked = await operator.post(f"{at}/tables:copy", json={**ORDERS, "reason": "its file was damaged"})
     assert asked.status_code == 202
     assert engine.resolved == [("copy", ORDERS)]
     running = (await operator.get(asked.headers["location"])).json()
@@ -76,6 +78,8 @@ async def test_a_stopped_table_is_never_healthy_until_it_is_copied(
     assert (entry["actor_name"], entry["target_id"]) == ("engine", stream["id"])
     told = {"reason": "copied again at 0/5A3C1F8", "transactions": 3, "schema": "public", "table": "orders"}
     assert told.items() <= entry["after"].items()
+    (copied,) = (entry for entry in entries if entry["action"] == "stream_tables_copy")
+    assert copied["after"] == {"destination_id": "warehouse", **ORDERS, "reason": "its file was damaged"}
     assert "3 parked transactions discarded: public.orders was copied again" in entry["sentence"]
 
 

@@ -19,9 +19,6 @@ from thalweg.live.going_on import full_in_words, room_in_words
 CLEAR_SHARE = 0.8
 # Positions are told once a second, and a large transaction takes its time: a shorter stop is not worth a pending alert.
 STANDS_SECONDS_MIN = 10
-# Staged WAL rises and falls with the dictionaries of log mining, between two of which a quarter of the limit may lie: a
-# rise in the limit's lower half says nothing.
-STAGING_TELLS_PERCENT = 50
 # An engine stops spilling when its disk has only so much left for others (engine/src/spill/spill_space.h).
 SPILL_LEAVES_BYTES = 256 << 20
 
@@ -259,9 +256,7 @@ def staging_limit(view: View) -> Iterator[Assessment]:
         breached = (
             staged.is_full
             or view.above(rule, subject, used, threshold)
-            or (
-                used > STAGING_TELLS_PERCENT and view.below(rule, subject, left, settings.thresholds["seconds_to_full"])
-            )
+            or (staged.tells and view.below(rule, subject, left, settings.thresholds["seconds_to_full"]))
         )
         full = f" At the present growth it is reached in {_left(left)}." if left is not None else ""
         if staged.is_full:

@@ -2,9 +2,10 @@
 
 import asyncio
 import secrets
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import psycopg
 import typer
@@ -12,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from thalweg import __version__
 from thalweg.cli import administration
+from thalweg.cli.output import Format, choice, json_wanted, output_first, print_json
 from thalweg.composition import EngineCaError, close_resources, make_resources
 from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Role
@@ -19,7 +21,7 @@ from thalweg.kernel.problems import Problem
 from thalweg.kernel.secret_box import SecretKeyError
 from thalweg.kernel.settings import Settings
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+commands = typer.Typer(no_args_is_help=True, help=__doc__)
 Answer = TypeVar("Answer")
 TokenFile = Annotated[Path, typer.Option(help="File with the engine's control token.", exists=True, dir_okay=False)]
 
@@ -53,22 +55,31 @@ def _run(work: Callable[[Resources], Awaitable[Answer]]) -> Answer:
         raise _fail(str(error), "Put the right key back (THALWEG_SECRET_KEY_FILE).") from error
 
 
+def _done(line: str, document: dict[str, Any]) -> None:
+    """Prints the result. A line is whole on every terminal, for the password or token that it may have."""
+    if json_wanted(False):
+        print_json(document)
+    else:
+        typer.echo(line)
+
+
 def _show_version(value: bool) -> None:
     if value:
         typer.echo(f"thalweg-admin {__version__}")
         raise typer.Exit()
 
 
-@app.callback()
+@commands.callback()
 def root(
+    output: Annotated[Format, typer.Option(help="Output format; may be given anywhere.")] = Format.TABLE,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    pass
+    choice.format = output
 
 
-@app.command()
+@commands.command()
 def migrate() -> None:
     """Bring the control store's schema to this version."""
     try:
@@ -76,45 +87,47 @@ def migrate() -> None:
     except (SQLAlchemyError, psycopg.Error) as error:
         message = str(error).splitlines()[0]
         raise _fail(f"The control store: {message}", "Check that it runs, and THALWEG_STORE_URL.") from error
-    typer.echo(f"schema at revision {revision}")
+    _done(f"schema at revision {revision}", {"revision": revision})
 
 
-@app.command()
+@commands.command()
 def create_admin(name: Annotated[str, typer.Argument()] = "admin") -> None:
     """Create an admin with a random password and print it. Changes nothing when the user exists."""
     password = secrets.token_urlsafe(15)
-    if _run(lambda resources: administration.create_user(resources, name, password, Role.ADMIN)):
-        typer.echo(f"admin {name} created, password: {password}")
-    else:
-        typer.echo(f"user {name} exists already")
+    made = _run(lambda resources: administration.create_user(resources, name, password, Role.ADMIN))
+    _done(
+        f"admin {name} created, password: {password}" if made else f"user {name} exists already",
+        {"name": name, "created": made, "password": password if made else None},
+    )
 
 
-@app.command()
+@commands.command()
 def set_password(name: Annotated[str, typer.Argument()] = "admin") -> None:
     """Set a password, read from standard input, and end the user's sessions. Makes an admin when there is none."""
     password = typer.get_text_stream("stdin").readline().rstrip("\n")
     if len(password) < administration.PASSWORD_MIN:
         raise _fail("The password is too short.", f"Use at least {administration.PASSWORD_MIN} characters.")
     made = _run(lambda resources: administration.set_password(resources, name, password))
-    typer.echo(f"admin {name} created" if made else f"password of {name} set")
+    _done(f"admin {name} created" if made else f"password of {name} set", {"name": name, "created": made})
 
 
-@app.command()
+@commands.command()
 def reset_second_factor(name: Annotated[str, typer.Argument()] = "admin") -> None:
     """Switch a user's second factor off and end the user's sessions: for the last admin, who has lost the device."""
     had = _run(lambda resources: administration.reset_second_factor(resources, name))
-    typer.echo(f"second factor of {name} reset" if had else f"{name} has no second factor")
+    _done(f"second factor of {name} reset" if had else f"{name} has no second factor", {"name": name, "reset": had})
 
 
-@app.command()
+@commands.command()
 def create_token(
     user: str = "admin", name: str = "admin token", role: Role = Role.ADMIN, expires_in_days: int = 365
 ) -> None:
     """Make an API token for a user and print it, alone, on standard output."""
-    typer.echo(_run(lambda resources: administration.create_token(resources, user, name, role, expires_in_days)))
+    secret = _run(lambda resources: administration.create_token(resources, user, name, role, expires_in_days))
+    _done(secret, {"user_name": user, "name": name, "role": role, "secret": secret})
 
 
-@app.command()
+@commands.command()
 def enrol_local(
     token_file: TokenFile,
     name: str = "local",
@@ -124,13 +137,21 @@ def enrol_local(
     """Enrol the engine on this host; when it is enrolled, only renew its control token."""
     token = token_file.read_text().strip()
     fresh = _run(lambda resources: administration.enrol_local(resources, name, url, token, wait))
-    typer.echo(f"engine {name} at {url} " + ("enrolled" if fresh else "was enrolled already"))
+    _done(
+        f"engine {name} at {url} " + ("enrolled" if fresh else "was enrolled already"),
+        {"name": name, "url": url, "enrolled": fresh},
+    )
 
 
-@app.command()
+@commands.command()
 def generate_key() -> None:
     """Print a fresh key for THALWEG_SECRET_KEY."""
-    typer.echo(administration.new_key())
+    key = administration.new_key()
+    _done(key, {"key": key})
+
+
+def app() -> None:
+    commands(output_first(sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from thalweg.db.models import EngineRow, UserRow
 from thalweg.features.engines.service import register
 from thalweg.features.identity import repository
 from thalweg.features.identity.schemas import TokenCreate
-from thalweg.features.identity.throttle import code_keys
+from thalweg.features.identity.throttle import code_keys, forget_tries
 from thalweg.features.identity.tokens import make_token
 from thalweg.features.identity.users import user_resource
 from thalweg.kernel.context import Resources
@@ -75,7 +75,7 @@ async def set_password(resources: Resources, name: str, password: str) -> bool:
         row.password_hash = password_hash
         row.enabled = True
         await repository.delete_sessions(session, row.id)
-        await repository.forget_failures(session, [f"name:{name}"])
+        await forget_tries(session, row.id, name)
         record_as(session, ADMINISTRATION, "", None, "users_change_password", ("user", row.id, row.name))
         await session.commit()
     return False

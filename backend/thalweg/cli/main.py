@@ -31,7 +31,7 @@ from thalweg.cli.commands import (
     users,
     watching,
 )
-from thalweg.cli.output import Format, choice, err, styled
+from thalweg.cli.output import Format, choice, err, output_first, styled
 
 commands = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
@@ -80,18 +80,6 @@ commands.add_typer(engines.app, name="engines")
 commands.add_typer(users.app, name="users")
 commands.add_typer(tokens.app, name="tokens")
 commands.command()(auditing.audit)
-
-
-def output_first(arguments: list[str]) -> list[str]:
-    """`--output FORMAT` may stand behind the command, where people write it; it is an option of `thalweg`."""
-    for at, argument in enumerate(arguments):
-        if argument == "--":
-            break
-        if argument == "--output":
-            return [*arguments[at : at + 2], *arguments[:at], *arguments[at + 2 :]]
-        if argument.startswith("--output="):
-            return [argument, *arguments[:at], *arguments[at + 1 :]]
-    return arguments
 
 
 def app() -> None:

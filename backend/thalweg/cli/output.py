@@ -20,6 +20,7 @@ from rich.text import Text
 
 from thalweg.kernel.models import CheckStatus
 from thalweg.kernel.states import health_in_words, in_words
+from thalweg.kernel.time_to_full import FillingLimit
 from thalweg.kernel.words import duration, setting_in_words
 
 PIPE_COLUMNS = 10_000
@@ -92,6 +93,18 @@ choice = Choice()
 
 def json_wanted(value: bool) -> bool:
     return value or choice.format is Format.JSON
+
+
+def output_first(arguments: list[str]) -> list[str]:
+    """`--output FORMAT` may stand behind the command, where people write it; it is an option of the program."""
+    for at, argument in enumerate(arguments):
+        if argument == "--":
+            break
+        if argument == "--output":
+            return [*arguments[at : at + 2], *arguments[:at], *arguments[at + 2 :]]
+        if argument.startswith("--output="):
+            return [argument, *arguments[:at], *arguments[at + 1 :]]
+    return arguments
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, as --output json.", callback=json_wanted)]
@@ -234,8 +247,9 @@ def lag_in_words(lag: dict[str, Any]) -> str:
     text = size(lag["bytes"])
     if lag["bytes"] and lag["age_seconds"] is not None and lag["age_seconds"] >= 1:
         text += f" for {ago(lag['age_seconds'])}"
-    if lag["bytes"] and lag["seconds_to_full"] is not None:
-        text += f", full in {ago(lag['seconds_to_full'])}"
+    limit = lag.get("reached_limit")
+    if lag["seconds_to_full"] is not None and (lag["bytes"] or limit == FillingLimit.STAGING):
+        text += f", full in {ago(lag['seconds_to_full'])}" + (f" ({limit})" if limit else "")
     return text
 
 

@@ -17,7 +17,9 @@ from thalweg.live.schemas import DestinationSample, Sample
 VERSION = b"\x01"
 DIGITS = 5
 """Significant ones of a fraction: more than a chart or a percentage needs."""
-MOMENTARY = {"age_seconds", "growth_bytes_per_second", "seconds_to_full", "applied", "source_read_at"}
+MOMENTARY = {
+    "age_seconds", "growth_bytes_per_second", "seconds_to_full", "reached_limit", "applied", "source_read_at",
+}  # fmt: skip
 """Fields of a lag that history does not keep."""
 AT_LEAST = "latency_at_least_ms"
 """How long the oldest change that waits has waited, where nothing has arrived; of a stream, at the last destination."""

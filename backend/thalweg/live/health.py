@@ -19,6 +19,7 @@ from thalweg.kernel.lifecycle import (
     TroubleKind,
 )
 from thalweg.kernel.sums import Sum
+from thalweg.kernel.time_to_full import FillingLimit
 from thalweg.kernel.words import (
     capitalised,
     duration,
@@ -345,6 +346,13 @@ def _age_now(facts: Facts, at: datetime) -> float | None:
     return age + max(0.0, (at - sample.at).total_seconds())
 
 
+_FULL = {
+    FillingLimit.SLOT: "max_slot_wal_keep_size takes its slot.",
+    FillingLimit.BACKLOG: "the backlog on disk reaches queue_spill_limit_mb.",
+    FillingLimit.STAGING: "the staged WAL reaches staging_limit_mb.",
+}
+
+
 def _held(facts: Facts, at: datetime) -> str:
     """A further sentence on what the source keeps for a stream that does not move."""
     lag, slot = facts.lag, facts.slot
@@ -365,7 +373,7 @@ def _held(facts: Facts, at: datetime) -> str:
         oldest = f"; the oldest change that is not applied is {age}" if age else ""
         sentence = f" Its slot keeps {size(slot.retained_bytes)} of WAL at the source, of all its databases{oldest}."
     if lag.seconds_to_full is not None:
-        sentence += f" In {duration(lag.seconds_to_full)} max_slot_wal_keep_size takes its slot."
+        sentence += f" In {duration(lag.seconds_to_full)} {_FULL[lag.reached_limit or FillingLimit.SLOT]}"
     return sentence + idle
 
 

@@ -9,6 +9,7 @@ from thalweg.db.models import StreamRow
 from thalweg.inspection.slots import SlotState
 from thalweg.kernel.lsn import lsn_of, lsn_text
 from thalweg.kernel.slopes import Point
+from thalweg.kernel.time_to_full import FillingLimit
 from thalweg.live.schemas import Lag
 from thalweg.live.sources import KEEPS_UP_BYTES, SourceReading
 
@@ -109,10 +110,19 @@ def longest(lags: Iterable[Lag]) -> Lag:
     return max(lags, key=lambda lag: -1 if lag.bytes is None else lag.bytes, default=UNKNOWN_LAG)
 
 
+def first_full(lag: Lag, times: Iterable[tuple[float | None, FillingLimit]]) -> Lag:
+    """The lag with the limit that is reached first."""
+    known = [(seconds, limit) for seconds, limit in times if seconds is not None]
+    seconds, limit = min(known, default=(None, None))
+    return lag.model_copy(update={"seconds_to_full": seconds, "reached_limit": limit})
+
+
 def of_stream(lags: Iterable[Lag], reading: SourceReading | None, slot: SlotState | None) -> Lag:
-    """The longest of its destinations'; what fills up for all of them is the slot. Where nothing waits, the slot's own
-    time is the slot's."""
-    lag = longest(lags)
+    """The longest of its destinations'; what fills up first is the slot, for all of them, or something of one of them.
+    Where nothing waits, the slot's own time is the slot's."""
+    all_lags = list(lags)
+    lag = longest(all_lags)
     waits = lag.bytes is None or lag.bytes >= KEEPS_UP_BYTES
     full = reading.seconds_to_full(slot) if waits and reading is not None and slot is not None else None
-    return lag.model_copy(update={"seconds_to_full": full})
+    own = [(other.seconds_to_full, other.reached_limit) for other in all_lags if other.reached_limit is not None]
+    return first_full(lag, [(full, FillingLimit.SLOT), *own])

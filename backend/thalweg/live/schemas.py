@@ -7,6 +7,7 @@ from pydantic import Field
 
 from thalweg.kernel.lifecycle import BacklogState, EngineState, ObservedStatus, OperationState, ShownState, StreamPhase
 from thalweg.kernel.models import Resource
+from thalweg.kernel.time_to_full import FillingLimit
 
 SHOWN = "The one word for all of it, as the stream's resource has it. Null: the sample is of the past."
 
@@ -102,9 +103,14 @@ class Lag(Resource):
     )
     seconds_to_full: float | None = Field(
         default=None,
-        description="At the present growth. Of a stream: until max_slot_wal_keep_size takes its slot. Of a "
-        "destination: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, no growth that was "
-        "steady over the last three minutes, less than 1 MiB waits, more than 30 days are left, or it is full.",
+        description="At the present growth: until the first of its limits is reached. Of a stream: "
+        "max_slot_wal_keep_size, which takes its slot, and the limits of its destinations. Of a destination: "
+        "queue_spill_limit_mb of its backlog on disk and, with log mining, staging_limit_mb of the stream's staged WAL "
+        "once more than half of that is used. Null: no limit, no growth that was steady over the last three minutes, "
+        "less than 1 MiB waits (staged WAL apart), more than 30 days are left, or it is full.",
+    )
+    reached_limit: FillingLimit | None = Field(
+        default=None, description="The limit that is reached then. Null where `seconds_to_full` is."
     )
     applied: str | None = Field(default=None, description="Everything that committed before it is applied.")
     source_read_at: datetime | None = Field(

@@ -8,6 +8,9 @@ from thalweg.live.schemas import ComponentSample
 
 SHIPMENT, BUILDER = "WAL SHIPMENT", "LOGMINER BUILDER"
 FULL = "PAUSED FOR STAGING SPACE"
+TELLS_PERCENT = 50
+"""The share of its limit from which staged WAL's growth is a forecast. Staged WAL rises and falls with the dictionaries
+of log mining, between two of which a quarter of the limit may lie: a rise in the limit's lower half says nothing."""
 HELD_SHARE = 0.5
 """An open transaction that needs so much of the staged WAL is what keeps it."""
 
@@ -23,6 +26,11 @@ class StagedWal:
     """Nothing more is received."""
     archive_wait_seconds: float = 0.0
     """For how long the archive has lacked the WAL that is next, while the source cannot be read."""
+
+    @property
+    def tells(self) -> bool:
+        """Whether its growth is a forecast."""
+        return not self.is_full and 100 * self.used_bytes / self.limit_bytes > TELLS_PERCENT
 
     @property
     def is_held_by_transaction(self) -> bool:

@@ -40,7 +40,7 @@ from thalweg.workers.backfill import backfill
 from thalweg.workers.history import HistoryWriter
 from thalweg.workers.lab import LabWatch
 from thalweg.workers.lags import Lags
-from thalweg.workers.overdue import end_overdue
+from thalweg.workers.overdue import Untaken, end_overdue
 from thalweg.workers.polling import EngineMemory, Poll, poll
 from thalweg.workers.progress import operation_event
 from thalweg.workers.recording import record_poll
@@ -77,6 +77,7 @@ class Collector:
         self._advisor = AdvisorWatch(resources)
         self._lab = LabWatch(resources)
         self._seen = Seen()
+        self._untaken = Untaken()
         self._remembered = Memories(Lags(self._seen), kept(HOURS, self._settings))
         self._alerts = AlertWatch(resources, self._seen, lambda events: self._publish([], events, []))
 
@@ -97,7 +98,7 @@ class Collector:
                 return
             async with self._resources.sessions() as session:
                 engines = {engine.id: engine for engine in await repository.all_engines(session)}
-            await self._publish([], await end_overdue(self._resources), [])
+            await self._publish([], await end_overdue(self._resources, self._untaken), [])
             self._over("store")
             if not self._alerts.running:
                 self._alerts.start()

@@ -6,10 +6,11 @@ from thalweg.db.models import StreamRow
 from thalweg.db.readings import may_be_one
 from thalweg.kernel.lifecycle import REPLICATES, BacklogState, DesiredStatus, ObservedStatus
 from thalweg.kernel.lsn import lsn_of
-from thalweg.kernel.time_to_full import seconds_to_full
-from thalweg.live.lag import CatchUpTimes, Growth, measured, of_stream, standing
+from thalweg.kernel.time_to_full import FillingLimit, seconds_to_full
+from thalweg.live.lag import CatchUpTimes, Growth, first_full, measured, of_stream, standing
 from thalweg.live.schemas import DestinationSample, Lag, Sample
 from thalweg.live.sources import KEEPS_UP_BYTES, SourceReading
+from thalweg.live.staging import staged_wal_of
 from thalweg.live.steady_growth import SteadyGrowth
 from thalweg.workers.sources import Seen
 
@@ -50,13 +51,23 @@ class Lags:
             self._catch_up_times.forget_before(at)
             self._runs = {key: run for key, run in self._runs.items() if key in self._growth.seen}
         reading = self._seen.readings.get(row.source_id)
-        destinations = [self._destination(row, destination, reading, at) for destination in sample.destinations]
+        for destination in sample.destinations:
+            self._begin_anew_after_a_change((row.id, destination.destination_id), row, destination)
+        staging = self._staging_full(row, sample, at)
+        destinations = [
+            self._destination(row, destination, reading, staging, at) for destination in sample.destinations
+        ]
         slot = reading.slot(row.id) if reading is not None else None
         lag = of_stream([destination.lag for destination in destinations], reading, slot)
         return sample.model_copy(update={"lag": lag, "destinations": destinations})
 
     def _destination(
-        self, row: StreamRow, destination: DestinationSample, reading: SourceReading | None, at: datetime
+        self,
+        row: StreamRow,
+        destination: DestinationSample,
+        reading: SourceReading | None,
+        staging: float | None,
+        at: datetime,
     ) -> DestinationSample:
         lag = measured(destination.lag, reading, at)
         if lag.bytes is None:
@@ -64,17 +75,15 @@ class Lags:
         key = row.id, destination.destination_id
         if destination.phase not in REPLICATES:
             self._catch_up_times.forget(key)
-        self._begin_anew_after_a_change(key, row, destination)
         if lag.bytes == 0:  # it shrinks no more
             self._growth.forget(key)
         growth = self._growth.per_second(key, at, lag.bytes) if lag.bytes is not None else None
         if lag.bytes == 0:
             growth = 0.0
-        update = {
-            "growth_bytes_per_second": growth, "seconds_to_full": self._seconds_to_full(key, destination, lag, at),
-            "seconds": self._catch_up_times.seconds(key, at, lag),
-        }  # fmt: skip
-        return destination.model_copy(update={"lag": lag.model_copy(update=update)})
+        update = {"growth_bytes_per_second": growth, "seconds": self._catch_up_times.seconds(key, at, lag)}
+        backlog = self._backlog_full(key, destination, lag, at)
+        times = (backlog, FillingLimit.BACKLOG), (staging, FillingLimit.STAGING)
+        return destination.model_copy(update={"lag": first_full(lag.model_copy(update=update), times)})
 
     def _begin_anew_after_a_change(self, key: tuple[str, str], row: StreamRow, destination: DestinationSample) -> None:
         """A stop, a pause or a start: what came before is not the present growth."""
@@ -83,9 +92,19 @@ class Lags:
         if self._runs.get(key) != run:
             self._growth.forget(key)
             self._on_disk.forget(key)
+            self._on_disk.forget((row.id, FillingLimit.STAGING))
         self._runs[key] = run
 
-    def _seconds_to_full(
+    def _staging_full(self, row: StreamRow, sample: Sample, at: datetime) -> float | None:
+        """Until the WAL that is staged for mining reaches its limit: nothing more is received then, for no destination.
+        An open transaction keeps it as well, while no change waits. None as for a backlog."""
+        staged = staged_wal_of(sample.components)
+        if staged is None:
+            return None
+        growth = self._on_disk.per_second((row.id, FillingLimit.STAGING), at, staged.used_bytes)
+        return seconds_to_full(staged.limit_bytes - staged.used_bytes, growth) if staged.tells else None
+
+    def _backlog_full(
         self, key: tuple[str, str], destination: DestinationSample, lag: Lag, at: datetime
     ) -> float | None:
         """Until its backlog on disk reaches its limit. None for one that is empty or full, where nothing waits, or

@@ -69,7 +69,7 @@ export const metrics = {
   lagFull: {
     label: "Full in",
     definition:
-      "At the present growth: until the source gives up the stream's slot (max_slot_wal_keep_size), or until the destination's backlog on disk reaches queue_spill_limit_mb.",
+      "At the present growth, until the first of these: the source gives up the stream's slot (max_slot_wal_keep_size), the destination's backlog on disk reaches queue_spill_limit_mb, the WAL staged for log mining reaches staging_limit_mb.",
   },
   retainedWal: {
     label: "WAL kept",

@@ -25,6 +25,7 @@ export function lag(values: Partial<Lag> = {}): Lag {
     age_seconds: null,
     growth_bytes_per_second: null,
     seconds_to_full: null,
+    reached_limit: null,
     applied: null,
     source_read_at: null,
     ...values,

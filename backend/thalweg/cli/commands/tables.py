@@ -52,6 +52,7 @@ def copy(
     name: Name,
     table: Table,
     destination: Destination = None,
+    reason: Annotated[str | None, typer.Option(help="Why; the audit log keeps it.")] = None,
     yes: Yes = False,
     wait: Wait = False,
     timeout: Timeout = TIMEOUT,
@@ -66,7 +67,8 @@ def copy(
     )
     confirm(what, yes)
     api = connect()
-    follow_operation(api, _resolve(api, name, table, "copy", destination), wait, f"Copying {table} again", timeout)
+    accepted = _resolve(api, name, table, "copy", destination, reason)
+    follow_operation(api, accepted, wait, f"Copying {table} again", timeout)
 
 
 @app.command()
@@ -76,10 +78,11 @@ def accept(name: Name, table: Table, destination: Destination = None) -> None:
     done(f"The partitions of {table} are accepted.", {"table": table, "done": "accept"})
 
 
-def _resolve(api: Api, name: str, table: str, how: str, destination: str | None) -> Json:
+def _resolve(api: Api, name: str, table: str, how: str, destination: str | None, reason: str | None = None) -> Json:
     stream = whole_stream(api, name)
     found = one_of(stream, destination)
-    return api.post(f"/streams/{stream['id']}/destinations/{found['id']}/tables:{how}", table_ref(table))
+    body: Json = {**table_ref(table), **({} if reason is None else {"reason": reason})}
+    return api.post(f"/streams/{stream['id']}/destinations/{found['id']}/tables:{how}", body)
 
 
 @app.command()

@@ -34,6 +34,7 @@ from thalweg.cli.output import (
     size,
     state_of,
 )
+from thalweg.kernel.lifecycle import ShownState, StreamPhase
 from thalweg.kernel.states import in_words
 from thalweg.kernel.words import counted
 
@@ -44,7 +45,7 @@ UNSAMPLED: Json = {
 """Figures of a destination of which no sample tells."""
 SAMPLE_FRESH = 15.0
 """Seconds for which the last sample of a stream that runs tells how it is, as for the API's own readers."""
-AT_REST = ("STOPPED", "UNKNOWN")
+AT_REST = (StreamPhase.STOPPED, StreamPhase.UNKNOWN)
 """Phases in which no samples come."""
 CHANGES = ("stream.status", "stream.deleted", "engine", "reset")
 """Events after which the streams' own resources tell something else."""
@@ -245,7 +246,7 @@ def _ticker(streams: dict[str, Json], samples: dict[str, Heard]) -> Table:
             shown = sampled or {**destination, **UNSAMPLED}
             ends_with = _busiest(sample, destination["id"]) if sample is not None else "–"
             if heard is not None and silent and destination["phase"] not in AT_REST:
-                shown = {**shown, "state": "UNKNOWN", "lag": UNKNOWN_LAG}
+                shown = {**shown, "state": ShownState.UNKNOWN, "lag": UNKNOWN_LAG}
                 ends_with = f"no report for {ago(heard.seconds_ago())}"
             table.add_row(
                 cell(path_of(stream, destination)), state_of(shown), number(shown["lcrs_per_second"]),

@@ -87,7 +87,8 @@ class TokenRow(Identified, Base):
 
 
 class LoginThrottleRow(Base):
-    """Failed logins by name and by address; `key` is `name:...`, `address:...`, `password:...` or `code:...`."""
+    """Failed logins by name and network, and by network; `key` is `name:... from ...`, `address:...`, `password:...` or
+    `code:...`."""
 
     __tablename__ = "login_throttles"
 

@@ -18,12 +18,14 @@ def comparison_of(before: Run, after: Run) -> Comparison:
         (name, bottleneck_in_words(earlier.get(name)), bottleneck_in_words(later.get(name)))
         for name in dict.fromkeys([*later, *earlier])
     ]
-    paths = {path.path_id: path for path in (*before.analysis.paths, *after.analysis.paths)}
+    # A path may go through other components in one run than in the other: a destination was added, an engine changed.
+    found = [*after.analysis.paths, *before.analysis.paths]
+    names = {path.path_id: path.path_name for path in reversed(found)}
     return Comparison(
         before=_summary(before), after=_summary(after),
         statistics=[
             ComparedStatistic(
-                **_subject(pair.row), path_name=_name(pair.row, list(paths.values())),
+                **_subject(pair.row), path_name=_name(pair.row, found, names),
                 statistic_name=pair.row.statistic_name, statistic_unit=pair.row.statistic_unit,
                 before=pair.values[0], after=pair.values[1], change=pair.change, change_percent=pair.change_percent,
             )
@@ -31,7 +33,7 @@ def comparison_of(before: Run, after: Run) -> Comparison:
         ],
         bottlenecks=[
             ComparedBottleneck(
-                path_id=name, path_name=paths[name].path_name, before=first, after=second, changed=first != second
+                path_id=name, path_name=names[name], before=first, after=second, changed=first != second
             )
             for name, first, second in compared
         ],
@@ -47,9 +49,11 @@ def _subject(row: ComponentStatistic | PathStatistic) -> dict[str, object]:
     return {name: getattr(row, name, None) for name in names}
 
 
-def _name(row: ComponentStatistic | PathStatistic, paths: list[AdvisorPath]) -> str:
+def _name(row: ComponentStatistic | PathStatistic, found: list[AdvisorPath], names: dict[str, str]) -> str:
     """The owner of the figure; the stream owns what several destinations share."""
     if isinstance(row, PathStatistic):
-        return next(path.path_name for path in paths if path.path_id == row.path_id)
-    through = [path for path in paths if row.component_id in path.component_ids]
-    return through[0].path_name if len(through) == 1 else through[0].stream_name
+        return names[row.path_id]
+    through = [path for path in found if row.component_id in path.component_ids]
+    if len({path.path_id for path in through}) == 1:
+        return names[through[0].path_id]
+    return through[0].stream_name if through else row.component_name

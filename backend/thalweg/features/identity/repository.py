@@ -253,3 +253,13 @@ async def forget_old_failures(session: AsyncSession, before: datetime) -> None:
 
 async def forget_failures(session: AsyncSession, keys: list[str]) -> None:
     await session.execute(delete(LoginThrottleRow).where(LoginThrottleRow.key.in_(keys)))
+
+
+async def forget_failures_from_everywhere(session: AsyncSession, prefix: str) -> None:
+    """Those of keys that are the prefix and a network. Names may have spaces, and one may begin another key's."""
+    key = LoginThrottleRow.key
+    network = func.substr(key, len(prefix) + 1)
+    await session.execute(
+        delete(LoginThrottleRow).where(key.startswith(prefix, autoescape=True), network.not_like("% %")),
+        execution_options={"synchronize_session": False},
+    )

@@ -19,7 +19,11 @@ ADDRESS = "address:"
 
 def login_keys(name: str, address: str | None) -> list[str]:
     """The name only together with where it is tried from: somebody else could keep its owner out otherwise."""
-    return [f"name:{name} from {network_of(address)}", address_key(address)]
+    return [f"{_tried_name(name)}{network_of(address)}", address_key(address)]
+
+
+def _tried_name(name: str) -> str:
+    return f"name:{name} from "
 
 
 def address_key(address: str | None) -> str:
@@ -68,6 +72,12 @@ async def attempt_was_right(session: AsyncSession, keys: list[str]) -> None:
     """Forgets the failures of the name or user, but not those of the address: its owner may have an account."""
     await repository.forget_failures(session, [key for key in keys if not key.startswith(ADDRESS)])
     await repository.take_back_failure(session, [key for key in keys if key.startswith(ADDRESS)])
+
+
+async def forget_tries(session: AsyncSession, user_id: str, name: str) -> None:
+    """Called when somebody else has set a user's password: what was tried before was tried at another one."""
+    await repository.forget_failures_from_everywhere(session, _tried_name(name))
+    await repository.forget_failures(session, password_keys(user_id))
 
 
 def _too_many(remaining: float) -> Problem:

@@ -9,6 +9,7 @@ from thalweg.features.identity.throttle import (
     attempt_was_right,
     attempt_was_wrong,
     begin_attempt,
+    forget_tries,
     password_keys,
 )
 from thalweg.kernel.clock import now
@@ -125,6 +126,8 @@ async def change_password(context: Context, user_id: str, body: PasswordChange) 
     row.version += 1
     row.updated_at = now()
     await repository.delete_sessions(context.session, row.id, context.principal.credential_id)
+    if not own:
+        await forget_tries(context.session, row.id, row.name)
     if body.revoke_tokens:
         await repository.revoke_tokens(context.session, row.id, context.principal.credential_id, now())
     after = {"tokens_revoked": True} if body.revoke_tokens else None

@@ -36,6 +36,7 @@ from thalweg.features.streams.schemas import (
     TableRef,
     TroubleResolution,
 )
+from thalweg.features.streams.table_schemas import TableCopy
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.lifecycle import DestinationAction, StreamAction
@@ -299,11 +300,12 @@ async def delete_error(
 
 @router.post(f"{DESTINATION}/tables:copy", status_code=202, operation_id="stream_tables_copy")
 async def copy_table(
-    stream_id: Id, destination_id: DestinationId, body: TableRef, context: Operator, response: Response
+    stream_id: Id, destination_id: DestinationId, body: TableCopy, context: Operator, response: Response
 ) -> OperationAccepted:
     """Delete a table's rows at the destination and copy the source's again; changes continue from the copy's position.
     The stream, or this one of several destinations, waits in the meantime. Transactions in the error queue that changed
-    only copied tables are discarded; the audit log records how many. Refused while the error queue is executed."""
+    only copied tables are discarded; the audit log records how many, and the `reason`. Refused while the error queue is
+    executed."""
     return await table_troubles.copy(context, stream_id, destination_id, body, response)
 
 

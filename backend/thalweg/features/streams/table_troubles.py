@@ -18,6 +18,7 @@ from thalweg.features.streams.service import (
     present_destination,
     shown,
 )
+from thalweg.features.streams.table_schemas import TableCopy
 from thalweg.inspection.matching import matches
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
@@ -28,10 +29,10 @@ from thalweg.kernel.rules import TableRules
 
 
 async def copy(
-    context: Context, stream_id: str, destination_id: str, body: TableRef, response: Response
+    context: Context, stream_id: str, destination_id: str, body: TableCopy, response: Response
 ) -> OperationAccepted:
     """The engine does it at once; the operation is there to be watched."""
-    row = await resolve(context, stream_id, destination_id, body, TroubleResolution.COPY)
+    row = await resolve(context, stream_id, destination_id, body, TroubleResolution.COPY, body.reason)
     observed: Json = next(
         (
             destination
@@ -63,13 +64,16 @@ def _there(row: StreamRow, body: TableRef) -> tuple[str, str]:
 
 
 async def resolve(
-    context: Context, stream_id: str, destination_id: str, body: TableRef, how: TroubleResolution
-) -> StreamRow:
+    context: Context, stream_id: str, destination_id: str, body: TableRef, how: TroubleResolution,
+    reason: str | None = None,
+) -> StreamRow:  # fmt: skip
     """Straight to the engine, which records it at the destination: an event, not a state that could be desired."""
     row, client = await engine_of(context, stream_id, destination_id)
     present_destination(row, destination_id)
     action = f"stream_tables_{how}"
     facts = {"destination_id": destination_id, "schema": body.schema_name, "table": body.table}
+    if reason is not None:
+        facts["reason"] = reason
     async with asked(context, row, action, facts):
         await client.resolve_table(row.id, destination_id, how, body.schema_name, body.table)
     return row

@@ -1103,7 +1103,8 @@ export interface paths {
          * Copy Table
          * @description Delete a table's rows at the destination and copy the source's again; changes continue from the copy's position.
          *     The stream, or this one of several destinations, waits in the meantime. Transactions in the error queue that changed
-         *     only copied tables are discarded; the audit log records how many. Refused while the error queue is executed.
+         *     only copied tables are discarded; the audit log records how many, and the `reason`. Refused while the error queue is
+         *     executed.
          */
         post: operations["stream_tables_copy"];
         delete?: never;
@@ -5073,6 +5074,12 @@ export interface components {
              */
             sql: string | null;
         };
+        /**
+         * FillingLimit
+         * @description The settings and parameters that bound what grows, by their names.
+         * @enum {string}
+         */
+        FillingLimit: "max_slot_wal_keep_size" | "queue_spill_limit_mb" | "staging_limit_mb";
         /** Finding */
         Finding: {
             /**
@@ -5633,9 +5640,11 @@ export interface components {
             growth_bytes_per_second: number | null;
             /**
              * Seconds To Full
-             * @description At the present growth. Of a stream: until max_slot_wal_keep_size takes its slot. Of a destination: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, no growth that was steady over the last three minutes, less than 1 MiB waits, more than 30 days are left, or it is full.
+             * @description At the present growth: until the first of its limits is reached. Of a stream: max_slot_wal_keep_size, which takes its slot, and the limits of its destinations. Of a destination: queue_spill_limit_mb of its backlog on disk and, with log mining, staging_limit_mb of the stream's staged WAL once more than half of that is used. Null: no limit, no growth that was steady over the last three minutes, less than 1 MiB waits (staged WAL apart), more than 30 days are left, or it is full.
              */
             seconds_to_full: number | null;
+            /** @description The limit that is reached then. Null where `seconds_to_full` is. */
+            reached_limit: components["schemas"]["FillingLimit"] | null;
             /**
              * Applied
              * @description Everything that committed before it is applied.
@@ -9175,6 +9184,24 @@ export interface components {
          * @enum {string}
          */
         SubjectType: "stream" | "engine" | "authority" | "token" | "store";
+        /** TableCopy */
+        TableCopy: {
+            /**
+             * Schema
+             * @example public
+             */
+            schema: string;
+            /**
+             * Table
+             * @example orders
+             */
+            table: string;
+            /**
+             * Reason
+             * @description Why the table is copied again. The audit log keeps it: parked transactions may be discarded.
+             */
+            reason?: string | null;
+        };
         /**
          * TableKind
          * @enum {string}
@@ -16171,7 +16198,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["TableRef"];
+                "application/json": components["schemas"]["TableCopy"];
             };
         };
         responses: {

@@ -114,6 +114,13 @@ describe("DestinationHead", () => {
     expect(screen.queryByText("Full in")).toBeNull();
   });
 
+  it("says when the staged WAL is full though its own backlog is empty", () => {
+    const until = lag({ bytes: 12 * 2 ** 20, seconds_to_full: 600, reached_limit: "staging_limit_mb" });
+    const backlog = away.backlog as NonNullable<typeof away.backlog>;
+    show(true, { ...away, lag: until, backlog: { ...backlog, state: "IN MEMORY", bytes: 0 } });
+    expect(screen.getByText("Full in")).toBeVisible();
+  });
+
   it("tells since when the oldest transaction of its error queue is parked", () => {
     const parked_at = new Date(Date.now() - 2 * 86_400_000).toISOString();
     show(true, { ...away, error_queue_transactions: 12, error_queue_oldest_at: parked_at });

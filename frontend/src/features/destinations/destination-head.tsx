@@ -92,8 +92,12 @@ export function DestinationHead(props: DestinationHeadProps) {
 }
 
 /** An empty or a full backlog has no time until it is full. */
-function fills({ backlog }: StreamDestination): boolean {
-  return backlog === null || (backlog.bytes > 0 && backlog.state !== "FULL");
+function fills({ backlog, lag }: StreamDestination): boolean {
+  return (
+    lag.reached_limit === "staging_limit_mb" ||
+    backlog === null ||
+    (backlog.bytes > 0 && backlog.state !== "FULL")
+  );
 }
 
 /** Disk space that the engine uses for this destination, of its limit. */
