@@ -43,7 +43,7 @@ const ADD_NOTHING = [
 export function verdictOf(stream: Healthy, paths: Judged[] = []): string {
   const { health, destinations } = stream;
   const resting = restingInWords(stream);
-  // What was found of a stream that rests is of the time before that.
+  // Findings about a stream that rests are of the time before that.
   if (resting && stream.status !== "ENABLED") return resting;
   if (health.level !== "ok") {
     const reason = resting ?? withoutTold(health.reason, destinations);

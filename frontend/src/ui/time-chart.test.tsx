@@ -107,7 +107,7 @@ describe("the axis of values", () => {
   });
 });
 
-/** What the chart's hooks draw on a canvas of 100 by 50 px, whose axis shows 100 s. */
+/** Lines and bands that the chart's hooks draw on a canvas of 100 by 50 px, whose axis shows 100 s. */
 function drawnOver() {
   const lines: unknown[] = [];
   const bands: unknown[] = [];

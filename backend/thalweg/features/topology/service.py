@@ -99,7 +99,7 @@ def _component_node(stream: StreamRow, link: _Link, sample: Sample | None, at: d
 
 
 def _label(stream: StreamRow, link: _Link) -> str:
-    """What belongs to one path has the path's name, also where it is the only one: it has that name everywhere."""
+    """Components of one path have the path's name, also where it is the only one: it has that name everywhere."""
     destination = stream.destination(link.destination_id) if link.destination_id is not None else None
     return stream.name if destination is None else f"{stream.name} → {destination.database.name}"
 
