@@ -115,7 +115,6 @@ function StepFields({ step, number, names, onChange, onRemove }: StepFieldsProps
         {step.deed === "keep" ? (
           <TagsInput
             data-autofocus
-            openOnFocus={false}
             label="Columns"
             limit={100}
             data={names}
