@@ -24,7 +24,7 @@ def states(
 ) -> dict[str, Any]:  # fmt: skip
     """Of the nodes on the way to the destination `a`, which another engine applies."""
     observed = {"id": "a", "status": "ENABLED", "phase": "REPLICATING", **destination}
-    row: Any = SimpleNamespace(id="a", engine=engine(FAR, far))
+    row: Any = SimpleNamespace(id="a", engine=engine(FAR, far), database=SimpleNamespace(name="Warehouse"))
     stream: Any = SimpleNamespace(
         id="s", name="orders", capture_engine=engine(NEAR), desired_status="ENABLED",
         destinations=[row], destination=lambda _: row,
@@ -56,6 +56,15 @@ def test_components_of_several_destinations_differ_by_name() -> None:
     assert labels == {
         ("CAPTURE", "orders"), ("QUEUE", "orders"), ("APPLY", "orders → Warehouse"), ("APPLY", "orders → Reports"),
     }  # fmt: skip
+
+
+def test_what_belongs_to_the_only_path_has_the_name_of_a_path() -> None:
+    one: Any = SimpleNamespace(id="a", engine=engine(FAR), database=SimpleNamespace(name="Warehouse"))
+    stream: Any = SimpleNamespace(
+        id="s", name="orders", capture_engine=engine(NEAR), destinations=[one], destination=lambda _: one, observed=None
+    )
+    labels = [_component_node(stream, link, None, AT).label for link in _path(stream, one)]
+    assert labels == ["orders"] * 2 + ["orders → Warehouse"] * 4
 
 
 def test_what_works_shows_what_its_component_does() -> None:

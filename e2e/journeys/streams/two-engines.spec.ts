@@ -83,12 +83,13 @@ test("a stream over two engines is placed by the wizard, shown whole, and delete
 
   await page.goto("/topology");
   const links = page.getByRole("table", { name: "Links" }).getByRole("row").filter({ hasText: STREAM });
+  const path = `${STREAM} → ${branch.name}`;
   const way = [
     [`Capture of ${STREAM} on ${near}`, `Queue of ${STREAM} on ${near}`],
-    [`Queue of ${STREAM} on ${near}`, `Propagation sender of ${STREAM} on ${near}`],
-    [`Propagation sender of ${STREAM} on ${near}`, `Propagation receiver of ${STREAM} on ${FAR}`],
-    [`Propagation receiver of ${STREAM} on ${FAR}`, `Queue of ${STREAM} on ${FAR}`],
-    [`Queue of ${STREAM} on ${FAR}`, `Apply of ${STREAM} on ${FAR}`],
+    [`Queue of ${STREAM} on ${near}`, `Propagation sender of ${path} on ${near}`],
+    [`Propagation sender of ${path} on ${near}`, `Propagation receiver of ${path} on ${FAR}`],
+    [`Propagation receiver of ${path} on ${FAR}`, `Queue of ${path} on ${FAR}`],
+    [`Queue of ${path} on ${FAR}`, `Apply of ${path} on ${FAR}`],
   ];
   // These five, and the ways from the source and into the destination.
   await expect(links).toHaveCount(way.length + 2);

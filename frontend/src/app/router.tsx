@@ -46,6 +46,7 @@ const stream = createRoute({
   ): {
     tab?: string;
     minutes?: number;
+    judged?: number;
     filter?: string;
     destination?: string;
     cause?: string;
@@ -53,6 +54,7 @@ const stream = createRoute({
     tab: textParam(search.tab),
     destination: textParam(search.destination),
     minutes: Number(search.minutes) || undefined,
+    judged: Number(search.judged) || undefined,
     filter: textParam(search.filter),
     cause: textParam(search.cause),
     seconds: Number(search.seconds) || undefined,

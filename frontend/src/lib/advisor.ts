@@ -70,6 +70,8 @@ export function threadInWords(id: string): string {
   if (applier) return `Applier ${applier[1]}`;
   const names: Record<string, string> = {
     capture: "Capture",
+    shipment: "WAL shipment",
+    builder: "Builder",
     queue: "Queue",
     backlog: "Backlog",
     sender: "Sender",

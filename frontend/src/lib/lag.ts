@@ -33,3 +33,20 @@ export function lagInBrief({ bytes: waiting, age_seconds, seconds, seconds_to_fu
   ];
   return parts.filter(Boolean).join(", ");
 }
+
+/** An idle stream's position moves with heartbeats: less than this is no delay. */
+const BEHIND_SECONDS = 60;
+
+interface Waited {
+  status: ObservedStatus;
+  lag: Pick<LagValues, "bytes" | "age_seconds">;
+  latency: { p99_ms: number | null; at_least?: boolean };
+}
+
+/** The age of the oldest change that a destination has not applied though it should have; null where it keeps up. */
+export function secondsBehind(destination: Waited): number | null {
+  const { latency, lag } = destination;
+  const waits = latency.at_least && latency.p99_ms !== null ? latency.p99_ms / 1000 : 0;
+  const age = lag.bytes ? (lag.age_seconds ?? 0) : 0;
+  return Math.max(waits, isStanding(destination) || age > BEHIND_SECONDS ? age : 0) || null;
+}

@@ -15,8 +15,20 @@ describe("the colours of a chart's lines", () => {
   it("differ within a chart", () => {
     const labels = ["Capture", "Apply reader", "Coordinator", "Applier 1", "Applier 2", "Applier 3"];
     expect(new Set(coloursOfLabels(labels)).size).toBe(labels.length);
-    expect(coloursOfLabels(["near", "far"])).toEqual([1, 2]);
-    expect(coloursOf([{ label: "near" }, { label: "far", own: 1 }])).toEqual([2, 1]);
+    const mined = ["WAL shipment", "Builder", ...labels];
+    expect(new Set(coloursOfLabels(mined)).size).toBe(mined.length);
+    const [near] = coloursOfLabels(["near"]);
+    expect(coloursOf([{ label: "near" }, { label: "far", own: near }])[0]).not.toBe(near);
+    const many = Array.from({ length: 12 }, (_, place) => `figure ${place}`);
+    expect(new Set(coloursOfLabels(many)).size).toBe(12);
+  });
+
+  it("follow from what is drawn, not from its place or from what stands beside it", () => {
+    for (const label of ["Applier 2", "Applier 4", "WAL shipment", "Builder", "near"]) {
+      const [alone] = coloursOfLabels([label]);
+      expect(coloursOfLabels([label, "Capture", "Coordinator"])[0]).toBe(alone);
+      expect(coloursOfLabels(["Capture", "Applier 1", label])[2]).toBe(alone);
+    }
   });
 
   it("of destinations differ from each other and from the components that are charted beside them", () => {

@@ -24,9 +24,41 @@ const slow = {
   explanation: "Apply is.",
 };
 
-test("what is not well comes before what is slow", () => {
-  const behind = { ...well, health: { level: "warning" as const, reason: "It is 1 h behind." } };
-  expect(verdictOf(behind, [{ ...path, top_finding: "An index is missing" }])).toBe("It is 1 h behind.");
+const warned = (reason: string) => ({ ...well, health: { level: "warning" as const, reason } });
+const indexed = {
+  ...path,
+  top_finding: "An index is missing",
+  top_finding_code: "apply_missing_index",
+};
+
+test("what is not well and what was found are one sentence", () => {
+  const behind = warned("5 min behind its source.");
+  expect(verdictOf(behind, [indexed])).toBe("5 min behind its source: An index is missing.");
+  expect(verdictOf(behind, [path])).toBe("5 min behind its source.");
+  expect(verdictOf(warned("5 min behind its source: 3.5 MiB of WAL are not applied."), [indexed])).toBe(
+    "5 min behind its source: 3.5 MiB of WAL are not applied; An index is missing.",
+  );
+  const retried = { ...warned("The engine is retrying. No room: none."), error: {} };
+  expect(verdictOf(retried, [indexed])).toBe("The engine is retrying: An index is missing.");
+});
+
+test("of several paths the found one is named, and who else is behind stays", () => {
+  const behind = warned("reports is 5 min behind its source. Also behind: north (3 min).");
+  expect(verdictOf(behind, [path, { ...indexed, path_name: "orders → reports" }])).toBe(
+    "reports is 5 min behind its source: An index is missing (orders → reports). Also behind: north (3 min).",
+  );
+  const more = warned("reports is slow. Its disk is. And 2 more.");
+  expect(verdictOf(more, [indexed])).toBe("reports is slow: An index is missing. And 2 more.");
+});
+
+test("a finding that only repeats health gives way to the next", () => {
+  const down = { ...path, top_finding: "The stream has stopped", top_finding_code: "aborted" };
+  const idle = { ...path, top_finding: "The source is idle", top_finding_code: "source_idle" };
+  const stopped = warned("north has stopped.");
+  expect(verdictOf(stopped, [down, idle])).toBe("north has stopped.");
+  expect(verdictOf(stopped, [down, { ...indexed, path_name: "a → b" }])).toBe(
+    "north has stopped: An index is missing (a → b).",
+  );
 });
 
 test("a stream that does not run has one sentence; the alert and the figures say the rest", () => {
@@ -49,6 +81,7 @@ test("a stream that does not run has one sentence; the alert and the figures say
     reason: "db.1 is paused. Its slot keeps 3.5 MiB of WAL. In 2 h it is lost.",
   };
   expect(verdictOf({ ...well, health, status: "DISABLED" }, undefined)).toBe("db.1 is paused.");
+  expect(verdictOf({ ...well, health, status: "DISABLED" }, [indexed])).toBe("db.1 is paused.");
   const retried = {
     ...well,
     error,
@@ -58,7 +91,7 @@ test("a stream that does not run has one sentence; the alert and the figures say
   expect(verdictOf({ ...aborted, status: "UNKNOWN" }, undefined)).toBe(reason);
 });
 
-test("who holds a lock comes before the standstill that it makes", () => {
+test("who holds a lock stands in the place of the advice to look for one", () => {
   const reason = "reports has applied nothing for 20 s though changes wait for it. Look for a lock.";
   const stands = { ...well, health: { level: "warning" as const, reason } };
   const finding = {
@@ -66,7 +99,7 @@ test("who holds a lock comes before the standstill that it makes", () => {
     top_finding_code: "apply_lock_contention",
   };
   expect(verdictOf(stands, [path, { ...path, ...finding }])).toBe(
-    "Session 4711 (psql) holds a lock that the appliers need. reports has applied nothing for 20 s though changes wait for it.",
+    "reports has applied nothing for 20 s though changes wait for it: Session 4711 (psql) holds a lock that the appliers need (orders → warehouse).",
   );
 });
 

@@ -1,4 +1,4 @@
-// One sentence about a stream: what its health says where it is not well, else what its findings say.
+// One sentence about a stream: what its findings say, after what its health says where it is not well.
 
 import { firstSentence, listed, withFullStop } from "./sentences";
 import type { HealthLevel, ObservedStatus, ShownState } from "./states";
@@ -26,16 +26,32 @@ interface Healthy {
   }[];
 }
 
+/** Findings about what health tells already, and about a source that merely rests. */
+const ADD_NOTHING = [
+  "aborted",
+  "destination_down",
+  "source_down",
+  "link_down",
+  "engine_down",
+  "engine_trouble",
+  "parking",
+  "full_backlog",
+  "source_idle",
+];
+
 /** `paths` are those of an analysis, the most pressing first; undefined while there is none. */
-export function verdictOf(stream: Healthy, paths: Judged[] | undefined): string {
+export function verdictOf(stream: Healthy, paths: Judged[] = []): string {
   const { health, destinations } = stream;
   const resting = restingInWords(stream);
-  if (resting) return resting;
-  const locked = paths?.find(({ top_finding_code }) => top_finding_code === "apply_lock_contention");
-  // Health tells of a standstill only; what to do about it is to look for the lock that is found here.
-  if (health.level !== "ok" && locked?.top_finding)
-    return `${withFullStop(locked.top_finding)} ${firstSentence(health.reason)}`;
-  if (health.level !== "ok" || !paths || paths.length === 0) return withoutTold(health.reason, destinations);
+  // Findings about a stream that rests are of the time before that.
+  if (resting && stream.status !== "ENABLED") return resting;
+  if (health.level !== "ok") {
+    const reason = resting ?? withoutTold(health.reason, destinations);
+    const cause = paths.find(
+      ({ top_finding, top_finding_code }) => top_finding && !ADD_NOTHING.includes(top_finding_code ?? ""),
+    );
+    return cause ? withFinding(reason, cause, paths.length) : reason;
+  }
   const telling =
     paths.find(({ top_finding }) => top_finding) ?? paths.find((path) => path.bottleneck_identified);
   const path = telling ?? paths.find(({ verdict }) => verdict !== "PAUSED");
@@ -43,6 +59,17 @@ export function verdictOf(stream: Healthy, paths: Judged[] | undefined): string 
   const sentence = withFullStop(path.top_finding ?? path.explanation);
   const isOfOne = telling && paths.length > 1 && !concernsAll(path);
   return (isOfOne ? `${path.path_name}: ${sentence}` : sentence) + pausedInWords(destinations);
+}
+
+/** Neither hides the other: what is not well, and then what was found. */
+function withFinding(reason: string, path: Judged, pathCount: number): string {
+  const first = firstSentence(reason);
+  // A cure that health guesses at gives way to what was found.
+  const kept = / (Also behind: .*|And \d+ more\.)$/.exec(reason.slice(first.length))?.[0] ?? "";
+  const head = first.replace(/[.!?]$/, "");
+  const where = pathCount > 1 && !concernsAll(path) ? ` (${path.path_name})` : "";
+  const finding = path.top_finding?.replace(/\.$/, "") ?? "";
+  return `${head}${/[:;]/.test(head) ? ";" : ":"} ${finding}${where}.${kept}`;
 }
 
 /**

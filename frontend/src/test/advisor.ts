@@ -288,5 +288,9 @@ export function advisorRun(values: Partial<AdvisorRun> = {}): AdvisorRun {
 
 /** An analysis of a stream as of now, of which nothing is kept. */
 export function liveAnalysis(whole = analysis(), findings: Finding[] = []): LiveAnalysis {
-  return { at: AT, live: true, analysis: whole, paths: advisorRun().paths, findings_ranked: findings };
+  const paths = advisorRun().paths.map((path) => {
+    const top = findings.find(({ path_id }) => path_id === path.path_id);
+    return { ...path, top_finding: top?.title ?? null, top_finding_code: top?.code ?? null };
+  });
+  return { at: AT, live: true, analysis: whole, paths, findings_ranked: findings };
 }

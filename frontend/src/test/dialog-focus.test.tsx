@@ -1,9 +1,9 @@
-// The focus of an opened dialog lies in its field, so that one can type at once. Each file that asks for it is tried.
-import { Modal } from "@mantine/core";
+// The focus of an opened dialog lies in its field, so that one can type at once. Each dialog with a field is tried.
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { beforeEach, describe, expect, it } from "vitest";
+import { CureActions } from "@/features/advisor-cures/cure-actions";
 import { RunActions } from "@/features/advisor-runs/run-actions";
 import { TakeSnapshot } from "@/features/advisor-runs/take-snapshot";
 import { ScheduleForm } from "@/features/advisor-schedules/schedule-form";
@@ -14,16 +14,23 @@ import { SilenceDialog } from "@/features/alerts/silence-dialog";
 import { DatabaseDrawer } from "@/features/database-form/database-drawer";
 import { ConfirmDecision } from "@/features/error-queue/confirm-decision";
 import { EditChange } from "@/features/error-queue/edit-change";
-import { ProofForm } from "@/features/identity/proof-form";
+import { ExecuteSeveral } from "@/features/error-queue/execute-several";
+import { SecondFactor } from "@/features/identity/second-factor";
 import { Tokens } from "@/features/identity/tokens";
 import { Users } from "@/features/identity/users";
+import { DestinationParameters } from "@/features/parameters/destination-parameters";
+import { RowRules } from "@/features/table-rules/row-rules";
+import { Transformations } from "@/features/table-rules/transformations";
 import { PropagationAddress } from "@/pages/engines/propagation-address";
 import { AddDestination } from "@/pages/stream/add-destination";
+import { DestinationRules } from "@/pages/stream/destination-rules";
+import { StreamRules } from "@/pages/stream/stream-rules";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { ConfirmStop } from "@/ui/confirm-stop";
-import { advisorRun } from "./advisor";
+import { advisorRun, finding } from "./advisor";
 import { alert, rule } from "./alerts";
-import { database, engine, session, stream } from "./data";
+import { database, destination, engine, parallelism, session, stream } from "./data";
+import { dialogsWithFields } from "./dialog-fields";
 import { contents, error } from "./parked-data";
 import { renderUi, stubApi } from "./render";
 
@@ -41,6 +48,30 @@ const path = "/api/v1/streams/stream01/destinations/dest01/errors";
 const inQueue = { streamId: "stream01", destinationId: "dest01", path, onClose: close };
 const change = contents.changes[0] as (typeof contents.changes)[number];
 const edited = { ...inQueue, errorId: 4, change, number: 1, etag: null };
+const ofStream = { stream: stream(), mayAct: true };
+const ofTwo = {
+  ...ofStream,
+  stream: stream({
+    destinations: [
+      destination(),
+      destination({ id: "far", database: { id: "d2", name: "far", address: "" } }),
+    ],
+  }),
+};
+const [orders] = stream().tables;
+const { schema, table } = orders as (typeof ofStream.stream.tables)[number];
+const name = `${schema}.${table}`;
+const ruled = {
+  sourceId: "source01",
+  tables: [{ schema, table }],
+  rules: {
+    include: [{ schema: "public", table: "*" }],
+    row_rules: [{ scope: "table" as const, schema, table, positive: [{ name: "north", subset: false }] }],
+    transformations: [{ schema, table, steps: [{ type: "drop_column" as const, column: "mail" }] }],
+  },
+  onChange: close,
+};
+const cure = finding.cures[0] as (typeof finding.cures)[number];
 const other = { ...session.user, id: "user0002", name: "ben" };
 
 const cases: Record<string, Case[]> = {
@@ -76,21 +107,12 @@ const cases: Record<string, Case[]> = {
   "features/identity/tokens": [
     { ui: <Tokens role={session.user.role} />, opens: "Create token", field: "Name" },
   ],
-  "features/identity/users": [{ ui: <Users selfId="user0001" />, opens: "Create user", field: "User name" }],
-  "features/identity/password-form": [
+  "features/identity/users": [
+    { ui: <Users selfId="user0001" />, opens: "Create user", field: "User name" },
     { ui: <Users selfId="user0001" />, opens: "Set password of ben", field: "New password" },
   ],
-  "features/identity/proof-form": [
-    {
-      ui: (
-        <Modal opened onClose={close} title="Second factor">
-          <ProofForm needsCode onProof={close} pending={false} error={null}>
-            Continue
-          </ProofForm>
-        </Modal>
-      ),
-      field: "Current password",
-    },
+  "features/identity/second-factor": [
+    { ui: <SecondFactor userId="user0001" />, opens: "Set up", field: "Current password" },
   ],
   "features/error-queue/edit-change": [
     { ui: <EditChange {...edited} leavesOut />, field: "Reason" },
@@ -137,6 +159,46 @@ const cases: Record<string, Case[]> = {
       field: "Database",
     },
   ],
+  "features/error-queue/execute-several": [
+    {
+      ui: <ExecuteSeveral {...inQueue} total={2} disabled={false} />,
+      opens: "Execute all",
+      field: "Role",
+    },
+  ],
+  "features/advisor-cures/cure-actions": [
+    {
+      ui: <CureActions runId={7} finding={finding} cure={cure} index={0} applied={[]} mayAct />,
+      opens: "Apply",
+      field: "Measure again after",
+    },
+  ],
+  "features/parameters/destination-parameters": [
+    {
+      ui: <DestinationParameters {...ofStream} destination={destination()} opened onClose={close} />,
+      field: "parallelism",
+    },
+  ],
+  "features/table-rules/row-rules": [
+    {
+      ui: <RowRules {...ruled} captureEngineId={null} />,
+      opens: `Rules of ${name}`,
+      field: "Name of the rule",
+    },
+  ],
+  "features/table-rules/transformations": [
+    {
+      ui: <Transformations {...ruled} maskKey={{ value: "", onChange: close, isSet: false }} />,
+      opens: `Transformations of ${name}`,
+      field: "Column",
+    },
+  ],
+  "pages/stream/stream-rules": [
+    { ui: <StreamRules {...ofStream} />, opens: "Edit rules", field: "Include pattern 1, schema" },
+  ],
+  "pages/stream/destination-rules": [
+    { ui: <DestinationRules {...ofTwo} />, opens: "Rules of warehouse", field: "Add rules" },
+  ],
 };
 
 const page = (items: unknown[]) => ({ body: { items, next_cursor: null } });
@@ -150,6 +212,11 @@ beforeEach(() => {
     "GET /api/v1/users": page([session.user, other]),
     "GET /api/v1/databases": page([database("source01", "orders"), database("dest0002", "archive")]),
     "GET /api/v1/engines": page([engine]),
+    "GET /api/v1/stream-parameters": { body: { parameters: [parallelism] } },
+    "GET /api/v1/databases/source01/columns": { body: { columns: [] } },
+    "GET /api/v1/users/user0001/second-factor": {
+      body: { enabled: false, since: null, demanded: false, recovery_codes_left: 0 },
+    },
   });
 });
 
@@ -160,11 +227,13 @@ describe("a dialog", () => {
     import: "default",
   });
 
-  it("that asks for the focus is tried here", () => {
-    const asking = Object.entries(sources)
-      .filter(([file, text]) => text.includes("data-autofocus") && !file.includes(".test."))
-      .map(([file]) => file.replace(/^\.\.\/|\.tsx$/g, ""));
-    expect(Object.keys(cases).sort()).toEqual(asking.sort());
+  it("with fields is tried here", () => {
+    const dialogs = Object.keys(sources).flatMap((path) =>
+      dialogsWithFields(path, sources).map(() => path.replace(/^\.\.\/|\.tsx$/g, "")),
+    );
+    const countOf = (file: string) => dialogs.filter((other) => other === file).length;
+    expect(dialogs.length).toBeGreaterThan(20);
+    expect(dialogs.filter((file) => (cases[file]?.length ?? 0) < countOf(file))).toEqual([]);
   });
 
   for (const [file, [...ways]] of Object.entries(cases))

@@ -1,5 +1,5 @@
 // The page of a stream as it is now: the components, what limits the path, and its threads.
-import { screen, within } from "@testing-library/react";
+import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Stream } from "@/api/types";
@@ -59,6 +59,25 @@ describe("a stream now", () => {
     expect(screen.getByRole("list", { name: "Findings" })).toHaveTextContent(finding.title);
     expect(screen.queryByRole("tab", { name: "Path" })).toBeNull();
     await expectNoAxeViolations();
+  });
+
+  it("judges its title over the window that is chosen for its path", async () => {
+    const quick = { ...finding, title: "The last seconds" };
+    stubApi({
+      ...routes,
+      "GET /api/v1/advisor/analysis": ({ url }) => {
+        const long = new URL(url).searchParams.get("window_seconds") === "600";
+        return { body: liveAnalysis(limited, [long ? finding : quick]) };
+      },
+    });
+    const { history } = renderAt("/streams/stream01");
+    const title = () => screen.getByRole("status", { name: "Health of the stream" });
+    await screen.findByRole("list", { name: "Findings" });
+    expect(title()).toHaveTextContent(quick.title);
+    await userEvent.click(screen.getByRole("radio", { name: "10 min" }));
+    await waitFor(() => expect(title()).toHaveTextContent(finding.title));
+    expect(screen.getByRole("status", { name: "Verdict" })).toHaveTextContent(finding.title);
+    expect(history.location.search).toContain("judged=600");
   });
 
   it("opens a component to its threads, and closes it again", async () => {

@@ -16,7 +16,8 @@ export function Loading({ rows = 4, label = "Loading" }: { rows?: number; label?
 interface EmptyProps {
   icon?: ReactNode;
   title: string;
-  children?: ReactNode;
+  /** Why there is nothing, or what to do. */
+  children: ReactNode;
   actions?: ReactNode;
 }
 
@@ -32,11 +33,9 @@ export function Empty({ icon, title, children, actions }: EmptyProps) {
         <Title order={2} ta="center">
           {title}
         </Title>
-        {children && (
-          <Text component="div" c="dimmed" ta="center" size="sm">
-            {children}
-          </Text>
-        )}
+        <Text component="div" c="dimmed" ta="center" size="sm">
+          {children}
+        </Text>
         {actions && <Group mt="xs">{actions}</Group>}
       </Stack>
     </Center>

@@ -10,12 +10,13 @@ type Drawn = {
   series: Record<string, unknown>[];
   axes: { values: (plot: unknown, ticks: number[]) => string[] }[];
   scales: { y: { range: (plot: unknown, low: number, high: number) => [number, number] } };
+  hooks: { draw: ((plot: unknown) => void)[] };
 };
 const drawn = vi.hoisted(() => ({}) as Drawn);
 vi.mock("uplot", () => ({
   default: class {
-    constructor({ series, axes, scales }: Drawn) {
-      Object.assign(drawn, { series, axes, scales });
+    constructor({ series, axes, scales, hooks }: Drawn) {
+      Object.assign(drawn, { series, axes, scales, hooks });
     }
     setData() {}
     setSize() {}
@@ -103,6 +104,119 @@ describe("the axis of values", () => {
     labels(0, 0);
     expect(drawn.scales.y.range(null, 0, 0)).toEqual([0, 1]);
     expect(drawn.scales.y.range(null, 3, 10)).toEqual([0, 11]);
+  });
+});
+
+/** Lines and bands that the chart's hooks draw on a canvas of 100 by 50 px, whose axis shows 100 s. */
+function drawnOver() {
+  const lines: unknown[] = [];
+  const bands: unknown[] = [];
+  const ctx = {
+    strokeStyle: "",
+    fillStyle: "",
+    save() {},
+    restore() {},
+    setLineDash() {},
+    beginPath() {},
+    stroke() {},
+    moveTo: (x: number) => lines.push([x, ctx.strokeStyle]),
+    lineTo() {},
+    fillRect: (left: number, top: number, width: number, height: number) =>
+      bands.push([left, top, width, height, ctx.fillStyle]),
+  };
+  const plot = {
+    ctx,
+    bbox: { left: 0, top: 10, width: 100, height: 50 },
+    valToPos: (seconds: number) => seconds,
+  };
+  for (const draw of drawn.hooks.draw) draw(plot);
+  return { lines, bands };
+}
+
+describe("what lies over the lines", () => {
+  const chart = (over: Partial<Parameters<typeof TimeChart>[0]>) => (
+    <TimeChart
+      title="Rate"
+      times={[0, 100_000]}
+      series={[{ label: "p50", colour: 1, values: [1, 2] }]}
+      format={latencyMs}
+      {...over}
+    />
+  );
+
+  it("is a line at each event in its tone, and a band over one that lasts", () => {
+    for (const tone of ["bad", "warning", "busy"])
+      document.documentElement.style.setProperty(`--tone-${tone}`, tone);
+    renderUi(
+      chart({
+        marks: [
+          { at: 20_000, tone: "bad" },
+          { at: 40_000, until: 60_000, tone: "warning" },
+          { at: 90_000, until: Number.POSITIVE_INFINITY, tone: "busy" },
+        ],
+      }),
+    );
+    const { lines, bands } = drawnOver();
+    expect(lines).toEqual([
+      [20, "bad"],
+      [40, "warning"],
+      [90, "busy"],
+    ]);
+    expect(bands).toEqual([
+      [40, 10, 20, 50, "warning"],
+      [90, 10, 10, 50, "busy"],
+    ]);
+  });
+
+  it("keeps to the axis: an event before it has no line, and its band begins with the axis", () => {
+    renderUi(
+      chart({
+        marks: [
+          { at: -30_000, until: 25_000, tone: "bad" },
+          { at: 130_000, tone: "bad" },
+        ],
+      }),
+    );
+    expect(drawnOver()).toEqual({ lines: [], bands: [[0, 10, 25, 50, "bad"]] });
+  });
+
+  it("is the band of the range that was dragged over", () => {
+    document.documentElement.style.setProperty("--accent", "accent");
+    renderUi(chart({ selected: { from: 10_000, until: 30_000 } }));
+    expect(drawnOver()).toEqual({ lines: [], bands: [[10, 10, 20, 50, "accent"]] });
+  });
+});
+
+describe("an axis whose rest one spike hides", () => {
+  const chart = (values: number[]) => (
+    <TimeChart
+      title="Rate"
+      times={values.map((_, place) => place * 1000)}
+      series={[{ label: "p50", colour: 1, values }]}
+      format={latencyMs}
+    />
+  );
+  const usual = Array.from({ length: 50 }, () => 10);
+  const top = () => drawn.scales.y.range(null, 0, 1000)[1];
+
+  it("is clipped and says so; a switch shows the whole of it, and clips it again", async () => {
+    renderUi(chart([...usual, 1000]));
+    expect(top()).toBe(16);
+    const clipped = screen.getByRole("button", { name: "Rate: show the whole axis" });
+    expect(clipped).toHaveTextContent("Clipped");
+    await userEvent.click(clipped);
+    expect(top()).toBe(1100);
+    await userEvent.click(screen.getByRole("button", { name: "Rate: clip the axis" }));
+    expect(top()).toBe(16);
+  });
+
+  it("is whole, without a switch, where there is no spike and in the table", async () => {
+    const { unmount } = renderUi(chart(usual));
+    expect(screen.queryByRole("button", { name: /axis/ })).toBeNull();
+    unmount();
+    renderUi(chart([...usual, 1000]));
+    await userEvent.click(screen.getByRole("button", { name: "Rate: show as table" }));
+    expect(screen.queryByRole("button", { name: /axis/ })).toBeNull();
   });
 });
 

@@ -99,13 +99,9 @@ def _component_node(stream: StreamRow, link: _Link, sample: Sample | None, at: d
 
 
 def _label(stream: StreamRow, link: _Link) -> str:
-    """Names the destination where there are several: each has its own components, which would look the same."""
+    """Components of one path have the path's name, also where it is the only one: it has that name everywhere."""
     destination = stream.destination(link.destination_id) if link.destination_id is not None else None
-    return (
-        stream.name
-        if destination is None or len(stream.destinations) == 1
-        else f"{stream.name} → {destination.database.name}"
-    )
+    return stream.name if destination is None else f"{stream.name} → {destination.database.name}"
 
 
 def _state(stream: StreamRow, link: _Link, sample: Sample | None, at: datetime) -> str | None:

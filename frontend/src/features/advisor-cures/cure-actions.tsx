@@ -116,6 +116,7 @@ function ApplyCure({ runId, finding, cure, index, onClose }: ApplyCureProps) {
             </>
           )}
           <NumberInput
+            data-autofocus
             label="Measure again after"
             description={`Seconds, 5 to 3600. Thalweg takes one snapshot now and another one this long after ${cure.sql ? "the index is built" : "the change"}; comparing them shows whether it helped.`}
             suffix=" s"

@@ -39,7 +39,7 @@ export function AdvisorTables({ analysis }: { analysis: AdvisorAnalysis }) {
             columns={columns(table)}
             rows={matching(table.rows, filter).map((row, index) => ({ ...row, key: String(index) }))}
             rowKey={(row) => row.key ?? ""}
-            empty={filter ? "No row contains this text." : "The table is empty."}
+            empty={filter ? "No row contains this text." : table.empty}
             maxHeight={420}
           />
         </Tabs.Panel>

@@ -7,7 +7,14 @@ export interface AdvisorTable {
   meaning: string;
   columns: { key: string; right?: boolean }[];
   rows: Record<string, string>[];
+  /** Why it has no rows, where it has none. */
+  empty: string;
 }
+
+const NO_PATH =
+  "There was no path to analyse: no stream, or none that goes through the chosen component. Create one, or choose another.";
+const NO_STATISTICS =
+  "Rates need two samples of a stream that runs: start it, and take a snapshot some seconds later.";
 
 type Row = Record<string, unknown>;
 
@@ -27,6 +34,7 @@ function table(
   return {
     name,
     meaning,
+    empty: name.endsWith("_STAT") ? NO_STATISTICS : NO_PATH,
     columns: keys.map((key) => ({ key, right: right.includes(key) })),
     rows: rows.map((row) => Object.fromEntries(keys.map((key) => [key, text(row[key])]))),
   };

@@ -91,7 +91,9 @@ export function AlertHistory() {
         return (
           <Panel flush>
             {rows.length === 0 ? (
-              <Empty icon={<IconHistory size={40} stroke={1.5} />} title="No alert has ended yet" />
+              <Empty icon={<IconHistory size={40} stroke={1.5} />} title="No alert has ended yet">
+                An alert moves here once its cause is gone. Those that still fire are under Firing.
+              </Empty>
             ) : (
               <DataTable
                 label="History of alerts"

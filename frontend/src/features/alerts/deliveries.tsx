@@ -73,7 +73,10 @@ export function Deliveries({ mayAct }: { mayAct: boolean }) {
           return (
             <>
               {rows.length === 0 ? (
-                <Empty icon={<IconSend size={36} stroke={1.5} />} title="Nothing has been sent yet" />
+                <Empty icon={<IconSend size={36} stroke={1.5} />} title="Nothing has been sent yet">
+                  Each notice that an alert sends through a channel is listed here. Press Test beside a
+                  channel to send one now.
+                </Empty>
               ) : (
                 <DataTable label="Deliveries" columns={columns} rows={rows} rowKey={({ id }) => id} />
               )}

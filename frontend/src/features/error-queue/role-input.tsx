@@ -9,6 +9,7 @@ interface RoleInputProps {
 export function RoleInput({ role, onChange }: RoleInputProps) {
   return (
     <TextInput
+      data-autofocus
       label="Role"
       description="Apply the changes as this role of the destination, with its privileges and policies. The engine's user has to be a member of it. Empty: as the engine's user."
       placeholder="the engine's user"

@@ -31,6 +31,8 @@ interface Line {
 
 const same = ([value = 0]: number[]) => value;
 const ORDER = [
+  "shipment",
+  "builder",
   "capture",
   "queue",
   "backlog",

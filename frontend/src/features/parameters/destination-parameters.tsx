@@ -1,7 +1,7 @@
 import { Badge, Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { parametersQuery, useUpdateDestination } from "@/api/streams";
 import type { Stream, StreamDestination } from "@/api/types";
@@ -39,6 +39,11 @@ function Form({ stream, destination, mayAct, onClose }: DestinationParametersPro
   const update = useUpdateDestination(stream.id, destination.id);
   const [own, setOwn] = useState<Values>(destination.parameters);
   const changed = !sameValues(own, destination.parameters);
+  const form = useRef<HTMLDivElement>(null);
+  // The dialog has looked for its field before the definitions came.
+  useEffect(() => {
+    if (query.isSuccess) form.current?.querySelector<HTMLElement>("[data-autofocus]")?.focus();
+  }, [query.isSuccess]);
   return (
     <QueryFaces query={query} inWords={problemInWords} loadingLabel="Loading parameters">
       {(known) => {
@@ -56,7 +61,7 @@ function Form({ stream, destination, mayAct, onClose }: DestinationParametersPro
             },
           );
         return (
-          <Stack gap="md">
+          <Stack gap="md" ref={form}>
             <Text size="sm" c="dimmed">
               Parameters that are not set here follow the stream's, now and when the stream's change. The
               destinations share one capture and one queue, whose parameters are set on the stream.

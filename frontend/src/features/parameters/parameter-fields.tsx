@@ -57,7 +57,7 @@ export function ParameterFields(props: ParameterFieldsProps) {
   ).length;
   return (
     <Stack gap="lg">
-      <Groups {...props} definitions={basic} />
+      <Groups {...props} definitions={basic} asks />
       {advanced.length > 0 && (
         <Button
           variant="subtle"
@@ -76,10 +76,17 @@ export function ParameterFields(props: ParameterFieldsProps) {
   );
 }
 
-function Groups({ definitions, values, base, onChange, disabled, beside }: ParameterFieldsProps) {
+interface GroupsProps extends ParameterFieldsProps {
+  /** Its first field asks for the focus of a dialog. */
+  asks?: boolean;
+}
+
+function Groups({ definitions, values, base, onChange, disabled, beside, asks }: GroupsProps) {
+  const groups = byComponent(definitions);
+  const first = asks ? groups[0]?.[1][0] : undefined;
   return (
     <>
-      {byComponent(definitions).map(([component, group]) => (
+      {groups.map(([component, group]) => (
         <Box key={component} component="section" aria-label={`${sentenceCase(component)} parameters`}>
           <Title order={3} mb={2} c="dimmed">
             {sentenceCase(component)}
@@ -96,6 +103,7 @@ function Groups({ definitions, values, base, onChange, disabled, beside }: Param
               onChange={(value) => onChange(definition.name, value)}
               disabled={disabled}
               beside={beside?.(definition.name)}
+              asks={definition === first}
             />
           ))}
         </Box>
@@ -111,6 +119,7 @@ interface RowProps {
   onChange: (value: ParameterValue) => void;
   disabled?: boolean;
   beside?: ReactNode;
+  asks: boolean;
 }
 
 function Row(props: RowProps) {
@@ -160,11 +169,13 @@ function Statements({ value, onChange, disabled }: Pick<RowProps, "value" | "onC
   );
 }
 
-function Field({ definition, value, onChange, disabled }: RowProps) {
+function Field({ definition, value, onChange, disabled, asks }: RowProps) {
   const fault = parameterFault(definition, value);
+  const focus = { "data-autofocus": asks || undefined };
   if (definition.type === "boolean") {
     return (
       <Switch
+        {...focus}
         aria-label={definition.name}
         checked={value === true}
         onChange={(event) => onChange(event.currentTarget.checked)}
@@ -184,6 +195,7 @@ function Field({ definition, value, onChange, disabled }: RowProps) {
   if (definition.type === "text") {
     return (
       <TextInput
+        {...focus}
         aria-label={definition.name}
         value={String(value)}
         onChange={(event) => onChange(event.currentTarget.value)}
@@ -195,6 +207,7 @@ function Field({ definition, value, onChange, disabled }: RowProps) {
   if (definition.type === "enum") {
     return (
       <Select
+        {...focus}
         aria-label={definition.name}
         data={definition.values ?? []}
         value={String(value)}
@@ -207,6 +220,7 @@ function Field({ definition, value, onChange, disabled }: RowProps) {
   }
   return (
     <NumberInput
+      {...focus}
       aria-label={definition.name}
       value={typeof value === "number" ? value : String(value)}
       onChange={onChange}

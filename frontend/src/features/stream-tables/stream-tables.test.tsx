@@ -52,6 +52,8 @@ const log: StreamTable = {
   inserts_only: true,
 };
 
+const waits = { p50_ms: null, p99_ms: 180_000, transactions: null, last: null, at_least: true };
+
 function renderTables(mayAct: boolean, first: Partial<StreamDestination> = {}) {
   const onDestination = vi.fn();
   const destinations = [
@@ -92,6 +94,18 @@ describe("StreamTables", () => {
     await userEvent.click(await screen.findByRole("option", { name: "archive" }));
     expect(onDestination).toHaveBeenCalledWith("b");
     await expectNoAxeViolations();
+  });
+
+  it("does not look well while a destination's changes wait, whatever the last one took", async () => {
+    stubApi({ "POST /api/v1/streams:preview-tables": { body: { tables: [atSource] } } });
+    renderTables(true, { latency: waits });
+    const row = (await screen.findByText("public.orders")).closest("tr") as HTMLElement;
+    const place = screen
+      .getAllByRole("columnheader")
+      .findIndex((head) => head.textContent?.includes("Latency"));
+    expect(within(row).getAllByRole("cell")[place]).toHaveTextContent(/^≥ 3 min ?last 2\.54 ms$/);
+    const silent = screen.getByText("public.quiet").closest("tr") as HTMLElement;
+    expect(within(silent).getAllByRole("cell")[place]).toHaveTextContent(/^≥ 3 min$/);
   });
 
   it("tells of a table that was only truncated, before what a narrow window cuts off", async () => {

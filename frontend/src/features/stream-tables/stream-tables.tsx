@@ -5,7 +5,9 @@ import { useMemo, useState } from "react";
 import { previewQuery, type TableResolution } from "@/api/streams";
 import type { Stream, StreamDestination, StreamTable } from "@/api/types";
 import {
+  asText,
   counted,
+  duration,
   formatAgo,
   formatCount,
   formatTime,
@@ -14,6 +16,7 @@ import {
   parseTime,
   rate,
 } from "@/lib/format";
+import { secondsBehind } from "@/lib/lag";
 import { rowIdentity } from "@/lib/row-identity";
 import { troubleInWords } from "@/lib/states";
 import { type Column, DataTable } from "@/ui/data-table";
@@ -24,6 +27,27 @@ import { ConfirmResolution } from "./table-resolution";
 interface TableRow extends StreamTable {
   /** How the source identifies a row of it; undefined until the source has been asked. */
   identity: string | undefined;
+  /** How far the destination is behind, whichever table's changes wait; null: it keeps up. */
+  behindSeconds: number | null;
+}
+
+/** The last change's latency was good where the table's changes wait since: the age of what waits comes first. */
+function LatencyOf(table: TableRow) {
+  const last = latencyOf(table);
+  const { behindSeconds } = table;
+  if (behindSeconds === null || (last !== null && last >= behindSeconds * 1e6))
+    return <Quantity quantity={latency(last)} />;
+  const { value, unit } = duration(behindSeconds);
+  return (
+    <Stack gap={0} align="flex-end">
+      <Quantity quantity={{ value: `≥ ${value}`, unit }} />
+      {last !== null && (
+        <Text size="xs" c="dimmed" style={{ whiteSpace: "nowrap" }}>
+          last {asText(latency(last))}
+        </Text>
+      )}
+    </Stack>
+  );
 }
 
 const name = (table: { schema: string; table: string }) => `${table.schema}.${table.table}`;
@@ -107,10 +131,10 @@ const columns: Column<TableRow>[] = [
     key: "latency",
     header: "Latency",
     definition:
-      "Of the table's last change: time from the commit at the source to the commit at the destination.",
+      "Of the table's last change: time from the commit at the source to the commit at the destination. Where the destination is behind, ≥ and the age of the oldest change that waits for it, of whichever table.",
     align: "right",
     sortBy: latencyOf,
-    cell: (table) => <Quantity quantity={latency(latencyOf(table))} />,
+    cell: LatencyOf,
   },
   {
     key: "last_change",
@@ -198,10 +222,12 @@ export function StreamTables({
   const identities = new Map(source.data?.tables.map((table) => [name(table), rowIdentity(table) ?? "none"]));
   const wanted = filter.trim().toLowerCase();
   const tables = shown?.tables ?? [];
+  const behindSeconds = shown ? secondsBehind(shown) : null;
   const rows = tables
     .filter((table) => shownName(table).toLowerCase().includes(wanted))
     .map((table) => ({
       ...table,
+      behindSeconds,
       identity: table.inserts_only ? "inserts only" : identities.get(name(table)),
     }));
   return (

@@ -30,6 +30,7 @@ export function RowRuleFields(props: RowRuleFieldsProps) {
       <Stack gap="xs">
         <Group gap={6} align="flex-start" wrap="nowrap">
           <TextInput
+            data-autofocus
             aria-label="Name of the rule"
             placeholder="name"
             value={rule.name}

@@ -106,7 +106,7 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
         />
       ))}
       <Group gap="xs">
-        <AddRule label="Add a positive rule" onClick={() => add(true)} />
+        <AddRule label="Add a positive rule" onClick={() => add(true)} asks />
         <AddRule label="Add a negative rule" onClick={() => add(false)} />
       </Group>
       {hasPositive ? (
@@ -205,9 +205,17 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
   );
 }
 
-function AddRule({ label, onClick }: { label: string; onClick: () => void }) {
+interface AddRuleProps {
+  label: string;
+  onClick: () => void;
+  /** For the focus of a dialog that has no rule yet. */
+  asks?: boolean;
+}
+
+function AddRule({ label, onClick, asks }: AddRuleProps) {
   return (
     <Button
+      data-autofocus={asks}
       size="compact-xs"
       variant="subtle"
       leftSection={<IconPlus size={13} aria-hidden />}

@@ -70,6 +70,8 @@ export function RowRules(props: RowRulesProps) {
         ))}
         {(wide.length > 0 || single.length > 0) && (
           <Select
+            data-autofocus
+            openOnFocus={false}
             aria-label={`Add rules${at}`}
             placeholder="Add rules"
             searchable

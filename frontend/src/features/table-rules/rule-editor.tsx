@@ -55,6 +55,7 @@ function RuleList({ title, description, rules, onChange }: RuleListProps) {
             // biome-ignore lint/suspicious/noArrayIndexKey: see above
             <Group key={index} gap={6} wrap="nowrap">
               <TextInput
+                data-autofocus={(title === "Include" && index === 0) || undefined}
                 aria-label={`${label}, schema`}
                 placeholder="schema"
                 value={rule.schema}

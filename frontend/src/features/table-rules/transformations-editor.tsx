@@ -77,6 +77,7 @@ export function TransformationsEditor({ sourceId, table, own, onSave, onClose }:
       ))}
       <Group gap="xs">
         <Button
+          data-autofocus
           size="compact-xs"
           variant="subtle"
           leftSection={<IconPlus size={13} aria-hidden />}
@@ -113,6 +114,7 @@ function StepFields({ step, number, names, onChange, onRemove }: StepFieldsProps
       <Group gap={6} align="flex-end" wrap="nowrap">
         {step.deed === "keep" ? (
           <TagsInput
+            data-autofocus
             label="Columns"
             limit={100}
             data={names}
@@ -122,6 +124,8 @@ function StepFields({ step, number, names, onChange, onRemove }: StepFieldsProps
           />
         ) : (
           <Autocomplete
+            data-autofocus
+            openOnFocus={false}
             label="Column"
             limit={100}
             data={step.deed === "add" || step.deed === "compute" ? [] : names}

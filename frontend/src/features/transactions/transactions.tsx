@@ -52,7 +52,7 @@ export function Transactions({ now, stream }: { now: StreamTransactions; stream:
             rows={rows}
             rowKey={({ destination_id, xid }) => `${destination_id} ${xid}`}
             initialSort={{ key: "age", descending: true }}
-            empty="No transactions in this state."
+            empty="No transaction is in this state now. Choose another state, or all."
             maxHeight={560}
           />
         )}

@@ -35,7 +35,11 @@ export function RunFacts({ sheets }: { sheets: FactSheet[] }) {
             ]}
             rows={sheet.facts}
             rowKey={(fact) => fact.name}
-            empty="Nothing was read."
+            empty={
+              sheet.error
+                ? "Nothing was read. Take another snapshot once that is cured."
+                : "The advisor needed no facts of this database."
+            }
             maxHeight={260}
           />
         </Panel>

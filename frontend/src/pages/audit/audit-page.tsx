@@ -100,7 +100,10 @@ export function AuditPage() {
           return (
             <Panel flush>
               {rows.length === 0 ? (
-                <Empty icon={<IconHistory size={40} stroke={1.5} />} title="No changes yet" />
+                <Empty icon={<IconHistory size={40} stroke={1.5} />} title="No changes yet">
+                  What users, tokens and the command line change from now on is recorded here, with who did it
+                  and when.
+                </Empty>
               ) : (
                 <DataTable
                   label="Audit log"

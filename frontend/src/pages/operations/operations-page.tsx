@@ -163,10 +163,9 @@ export function OperationsPage() {
           return (
             <Panel flush>
               {rows.length === 0 && narrowed ? (
-                <Empty
-                  icon={<IconListCheck size={40} stroke={1.5} />}
-                  title="No operation fits the filters"
-                />
+                <Empty icon={<IconListCheck size={40} stroke={1.5} />} title="No operation fits the filters">
+                  Remove a filter to see other operations.
+                </Empty>
               ) : rows.length === 0 ? (
                 <Empty icon={<IconListCheck size={40} stroke={1.5} />} title="No operations yet">
                   Creating, starting, stopping and deleting a stream each add one here.

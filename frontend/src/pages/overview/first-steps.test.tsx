@@ -56,6 +56,37 @@ describe("beside the only stream, the overview", () => {
   });
 });
 
+describe("without any stream, the overview", () => {
+  it("leads to databases, to a stream, to the advisor and its guide, and to the lab where there is one", async () => {
+    stubApi({ ...routes, "GET /api/v1/overview": overview() });
+    renderAt("/");
+    const found = await steps();
+    await within(found).findByRole("link", { name: "Open the lab" });
+    expect(links(found)).toEqual([
+      ["Add databases", "/databases"],
+      ["Create a stream", "/streams/new"],
+      ["Open the advisor", "/advisor"],
+      [expect.anything(), expect.stringContaining("advisor")],
+      ["Open the lab", "/lab"],
+    ]);
+  });
+
+  it("offers a viewer without a lab the advisor alone", async () => {
+    const viewer = { ...session, user: { ...session.user, role: "viewer" } };
+    stubApi({
+      ...routes,
+      "GET /api/v1/session": { body: viewer },
+      "GET /api/v1/overview": overview(),
+      "GET /api/v1/lab": { body: { ...lab, available: false } },
+    });
+    renderAt("/");
+    expect(links(await steps()).map(([, to]) => to)).toEqual([
+      "/advisor",
+      expect.stringContaining("advisor"),
+    ]);
+  });
+});
+
 it("is left out once there are several streams", async () => {
   stubApi({ ...routes, "GET /api/v1/overview": overview("demo", "own") });
   renderAt("/");

@@ -1,17 +1,35 @@
 import { SimpleGrid, Stack, Text } from "@mantine/core";
-import { IconArrowRight, IconFlask2, IconRoute, IconStethoscope } from "@tabler/icons-react";
+import { IconArrowRight, IconDatabase, IconFlask2, IconRoute, IconStethoscope } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { labQuery } from "@/api/lab";
 import { AnchorLink } from "@/ui/anchor-link";
+import { HelpLink } from "@/ui/help-link";
 import { Panel } from "@/ui/panel";
 
-/** Beside the only stream, usually the demo: where to go from here. */
-export function FirstSteps({ mayCreate }: { mayCreate: boolean }) {
+interface FirstStepsProps {
+  mayCreate: boolean;
+  /** Only the demo's stream is there, or none: the first one needs its databases. */
+  hasStream: boolean;
+}
+
+/** Where to go from here while there is no stream, or one, which usually is the demo's. */
+export function FirstSteps({ mayCreate, hasStream }: FirstStepsProps) {
   const hasLab = useQuery(labQuery).data?.available === true;
   return (
     <Panel title="Next steps">
-      <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="lg">
+      <SimpleGrid cols={{ base: 1, sm: hasStream ? 3 : 2 }} spacing="lg">
+        {mayCreate && !hasStream && (
+          <Step icon={<IconDatabase size={18} stroke={1.7} aria-hidden />} title="Add your databases">
+            <Text size="sm" c="dimmed">
+              Register the source and the destination. The connection is tested, and what is missing comes
+              with its cure.
+            </Text>
+            <AnchorLink to="/databases" size="sm">
+              Add databases <IconArrowRight size={13} aria-hidden />
+            </AnchorLink>
+          </Step>
+        )}
         {mayCreate && (
           <Step icon={<IconRoute size={18} stroke={1.7} aria-hidden />} title="Replicate your own tables">
             <Text size="sm" c="dimmed">
@@ -19,7 +37,8 @@ export function FirstSteps({ mayCreate }: { mayCreate: boolean }) {
               anything.
             </Text>
             <AnchorLink to="/streams/new" size="sm">
-              Create your own stream <IconArrowRight size={13} aria-hidden />
+              {hasStream ? "Create your own stream" : "Create a stream"}{" "}
+              <IconArrowRight size={13} aria-hidden />
             </AnchorLink>
           </Step>
         )}
@@ -30,6 +49,7 @@ export function FirstSteps({ mayCreate }: { mayCreate: boolean }) {
           <AnchorLink to="/advisor" size="sm">
             Open the advisor <IconArrowRight size={13} aria-hidden />
           </AnchorLink>
+          {!hasStream && <HelpLink help="guides/advisor" about="the advisor" />}
         </Step>
         {hasLab && (
           <Step icon={<IconFlask2 size={18} stroke={1.7} aria-hidden />} title="Make it slow on purpose">

@@ -49,14 +49,19 @@ export function OverviewPage() {
       <QueryFaces query={overview} inWords={problemInWords} loadingLabel="Loading streams">
         {(data) =>
           data.streams.length === 0 ? (
-            <Panel>
-              <Empty icon={<IconRoute size={40} stroke={1.5} />} title="No streams yet" actions={create}>
-                A stream replicates tables from one PostgreSQL database to another: first the existing rows,
-                then every change. The wizard registers the databases, checks them and shows what will happen
-                before it does anything.
-                {!mayCreate && <Text size="sm">Your role can only read: ask an operator to create one.</Text>}
-              </Empty>
-            </Panel>
+            <Stack gap="sm">
+              <Panel>
+                <Empty icon={<IconRoute size={40} stroke={1.5} />} title="No streams yet" actions={create}>
+                  A stream replicates tables from one PostgreSQL database to another: first the existing rows,
+                  then every change. The wizard registers the databases, checks them and shows what will
+                  happen before it does anything.
+                  {!mayCreate && (
+                    <Text size="sm">Your role can only read: ask an operator to create one.</Text>
+                  )}
+                </Empty>
+              </Panel>
+              <FirstSteps mayCreate={mayCreate} hasStream={false} />
+            </Stack>
           ) : (
             <Stack gap="sm">
               <StaleBanner streams={data.streams} live={data.live} />
@@ -66,7 +71,7 @@ export function OverviewPage() {
               <Panel flush title="Streams">
                 <StreamsTable streams={data.streams} />
               </Panel>
-              {data.streams.length === 1 && <FirstSteps mayCreate={mayCreate} />}
+              {data.streams.length === 1 && <FirstSteps mayCreate={mayCreate} hasStream />}
             </Stack>
           )
         }

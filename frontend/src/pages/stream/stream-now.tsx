@@ -23,6 +23,9 @@ interface StreamNowProps {
   onErrorQueue: (destinationId: string) => void;
   minutes: number;
   onMinutes: (minutes: number) => void;
+  /** Over how much the path is judged, and the title of the page. */
+  judgedSeconds: number;
+  onJudgedSeconds: (seconds: number) => void;
 }
 
 /** The components' last known states need not be those of now. */
@@ -38,7 +41,8 @@ function toldOf(stream: Stream) {
   return stream.destinations.filter((own) => toldAbove(stream, own) !== null).map(({ error }) => error);
 }
 
-export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: StreamNowProps) {
+export function StreamNow(props: StreamNowProps) {
+  const { stream, mayAct, onErrorQueue, minutes, onMinutes, judgedSeconds, onJudgedSeconds } = props;
   const samples = useQuery(samplesQuery(stream.id, minutes));
   return (
     <Stack gap="sm">
@@ -67,6 +71,8 @@ export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: 
                 stream={stream}
                 mayAct={mayAct}
                 onErrorQueue={onErrorQueue}
+                seconds={judgedSeconds}
+                onSeconds={onJudgedSeconds}
               />
               <Group justify="space-between">
                 <Text size="xs" c="dimmed">

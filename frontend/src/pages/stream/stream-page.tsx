@@ -40,7 +40,7 @@ import { StreamLatency } from "./stream-latency";
 import { StreamNow } from "./stream-now";
 import { StreamRules } from "./stream-rules";
 import { StreamTransactionsTab } from "./stream-transactions";
-import { StreamVerdict } from "./stream-verdict";
+import { JUDGED_SECONDS, StreamVerdict } from "./stream-verdict";
 
 const route = getRouteApi("/shell/streams/$streamId");
 
@@ -73,7 +73,15 @@ export function StreamPage() {
 
 function StreamView({ stream, readAt }: { stream: Stream; readAt: number }) {
   const navigate = route.useNavigate();
-  const { tab = "now", filter = "", minutes = 5, destination, cause, ...history } = route.useSearch();
+  const {
+    tab = "now",
+    filter = "",
+    minutes = 5,
+    judged = JUDGED_SECONDS,
+    destination,
+    cause,
+    ...history
+  } = route.useSearch();
   const several = stream.destinations.length > 1;
   const queueOf =
     stream.destinations.find(({ id }) => id === destination) ??
@@ -115,7 +123,7 @@ function StreamView({ stream, readAt }: { stream: Stream; readAt: number }) {
             </Text>
           </>
         }
-        description={<Facts stream={stream} />}
+        description={<Facts stream={stream} judgedSeconds={judged} />}
         actions={<StreamActions stream={stream} mayAct={mayAct} onDeleted={() => navigate({ to: "/" })} />}
       />
       <Stack gap="sm" mb="xs" id={ERRORS_ID}>
@@ -164,6 +172,10 @@ function StreamView({ stream, readAt }: { stream: Stream; readAt: number }) {
             onErrorQueue={showQueue}
             minutes={minutes}
             onMinutes={(next) => navigate({ search: (now) => ({ ...now, minutes: next }), replace: true })}
+            judgedSeconds={judged}
+            onJudgedSeconds={(next) =>
+              navigate({ search: (now) => ({ ...now, judged: next }), replace: true })
+            }
           />
         </Tabs.Panel>
         <Tabs.Panel value="history">
@@ -273,7 +285,7 @@ function enginesInWords({ capture_engine, destinations }: Stream): string {
     : `captured on ${capture_engine.name}, applied on ${[...others].join(", ")}`;
 }
 
-function Facts({ stream }: { stream: Stream }) {
+function Facts({ stream, judgedSeconds }: { stream: Stream; judgedSeconds: number }) {
   return (
     <Stack gap={2}>
       <Group gap={6}>
@@ -295,7 +307,7 @@ function Facts({ stream }: { stream: Stream }) {
           </AnchorLink>
         )}
       </Group>
-      <StreamVerdict stream={stream} />
+      <StreamVerdict stream={stream} seconds={judgedSeconds} />
     </Stack>
   );
 }

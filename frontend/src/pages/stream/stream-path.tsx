@@ -20,18 +20,20 @@ import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { AddDestination } from "./add-destination";
 import { type LivePath, livePaths, stageOfCard } from "./live-paths";
-import { JUDGED_SECONDS } from "./stream-verdict";
 
 interface StreamPathProps {
   stream: Stream;
   sample: Sample;
   mayAct: boolean;
   onErrorQueue: (destinationId: string) => void;
+  /** The window of the analysis. */
+  seconds: number;
+  onSeconds: (seconds: number) => void;
 }
 
 /** The components as the changes flow, live: what each does, what limits the path, and why. */
-export function StreamPath({ stream, sample, mayAct, onErrorQueue }: StreamPathProps) {
-  const [seconds, setSeconds] = useState(JUDGED_SECONDS);
+export function StreamPath(props: StreamPathProps) {
+  const { stream, sample, mayAct, onErrorQueue, seconds, onSeconds } = props;
   const [view, setView] = useState("strip");
   const [setting, setSetting] = useState<string | null>(null);
   const live = useLivePaths(stream, seconds);
@@ -61,7 +63,7 @@ export function StreamPath({ stream, sample, mayAct, onErrorQueue }: StreamPathP
         </Group>
       </Group>
       {live.problem && <ProblemAlert tone="warning" problem={live.problem} />}
-      <Window seconds={seconds} onSeconds={setSeconds} />
+      <Window seconds={seconds} onSeconds={onSeconds} />
       {set && (
         <DestinationParameters
           key={set.id}
