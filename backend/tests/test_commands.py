@@ -431,17 +431,17 @@ async def test_rules_of_tables_come_from_a_file(
     file = tmp_path / "rules.json"
     wrong = {"name": "north_only", "condition": "id > 0 AND\n\tregoin = 'north'"}
     file.write_text(json.dumps([{"schema": "public", "table": "orders", "positive": [wrong]}]))
-    engine.rule_findings = [{**example("rules-check")["findings"][0], "line": 2, "column": 2}]
+    engine.rule_problems = [{**example("rules-check")["problems"][0], "line": 2, "column": 2}]
     found = await run("rules", "check", str(file), "--source", "shop")
     assert found.code == 1 and "public.orders, rule north_only, line 2, column 2: the table" in found.out
     assert "     regoin = 'north'\n     ^\n" in found.out and "cure: Correct the rule" in found.out
-    assert json.loads((await run("rules", "check", str(file), "--source", "shop", "--json")).out)["findings"]
+    assert json.loads((await run("rules", "check", str(file), "--source", "shop", "--json")).out)["problems"]
 
-    engine.rule_findings = [{**engine.rule_findings[0], "certain": False}]
+    engine.rule_problems = [{**engine.rule_problems[0], "certain": False}]
     warned = await run("rules", "check", str(file), "--source", "shop")
     assert warned.code == 0 and "! public.orders, rule north_only" in warned.out and "can be kept" in warned.out
 
-    engine.rule_findings = []
+    engine.rule_problems = []
     choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*", "--row-rules"]
     tried = await run("rules", "test", str(file), "--source", "shop", "--sample", "1")
     assert tried.code == 1, "a rule fails on one of them"

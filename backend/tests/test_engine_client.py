@@ -5,12 +5,15 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
+from pydantic import ValidationError
 
+from tests.support.engine_double import example
 from thalweg.composition import engine_http
 from thalweg.engine_client.client import EngineClient, EngineFailure
+from thalweg.engine_client.rule_documents import RulesCheck
 from thalweg.kernel.settings import Settings
 
-ANSWER = b'{"findings": []}'
+ANSWER = b'{"problems": []}'
 
 
 @asynccontextmanager
@@ -69,3 +72,13 @@ async def test_an_engine_that_closes_every_connection_does_not_answer() -> None:
         with pytest.raises(EngineFailure, match="does not answer"):
             await client.rehearse("", "", [], [])
         assert len(paths) == 2
+
+
+def test_an_earlier_engine_calls_problems_of_rules_otherwise() -> None:
+    problems = example("rules-check")["problems"]
+    for name in ("problems", "findings"):
+        assert [found.rule for found in RulesCheck.model_validate({name: problems}).problems] == [
+            problem["rule"] for problem in problems
+        ]
+    with pytest.raises(ValidationError):
+        RulesCheck.model_validate({})

@@ -170,7 +170,7 @@ async def test_consents_are_asked_for_and_kept(
 async def test_what_the_engine_finds_is_told(
     operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides, engine: EngineDouble
 ) -> None:
-    engine.findings = example("rehearsal")["findings"]
+    engine.rehearsal_problems = example("rehearsal")["problems"]
     checks = await checks_of(operator, registered)
     told = checks["destination:definitions"]
     assert told["status"] == "failed"
@@ -340,7 +340,7 @@ async def test_a_schema_stands_once_in_the_cure_of_several_definitions(
 ) -> None:
     schema = 'CREATE SCHEMA IF NOT EXISTS "fn";\nGRANT CREATE, USAGE ON SCHEMA "fn" TO "thalweg";'
     body = 'CREATE FUNCTION fn.g() RETURNS void LANGUAGE sql\nAS $$\nCREATE SCHEMA IF NOT EXISTS "fn";\n$$;'
-    engine.findings = [
+    engine.rehearsal_problems = [
         {"outcome": "refused", "part": "extension", "table": "", "name": name, "message": f"It lacks {name}.",
          "sqlstate": "", "statement": "", "cure": "Create it.", "cure_sql": f"{schema}\n{statement}"}
         for name, statement in (("citext", 'CREATE EXTENSION "citext" SCHEMA "fn";'), ("fn.g()", body))
@@ -362,7 +362,7 @@ async def test_missing_extensions_have_one_cure_in_their_order(
 
     create = "Create the extension at the destination."
     install = "Install the extension's package on the destination's server, then create the extension."
-    engine.findings = [
+    engine.rehearsal_problems = [
         lack("refused", "postgis_raster", "public", install), lack("left_out", "citext", "public", create),
         lack("refused", "postgis", "gis", install),
     ]  # fmt: skip
@@ -385,7 +385,7 @@ async def test_what_calls_code_is_not_tried_and_the_check_says_so(
 ) -> None:
     told = '"public"."orders" (constraint checked) calls public.f(integer)'
     blank = dict.fromkeys(("sqlstate", "statement", "cure", "cure_sql"), "")
-    engine.findings = [
+    engine.rehearsal_problems = [
         {"outcome": "not_tried", "part": "constraint checked", "table": '"public"."orders"',
          "name": "public.f(integer)", "message": told, **blank},
     ]  # fmt: skip

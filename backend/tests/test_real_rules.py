@@ -98,7 +98,7 @@ async def test_a_subset_follows_its_rows(
     told = await admin.post(
         f"{STREAMS}:check-rules", json={"source_id": registered["source"], "row_rules": wrong["row_rules"]}
     )
-    (finding,) = told.json()["findings"]
+    (finding,) = told.json()["problems"]
     assert (finding["code"], finding["line"], finding["column"], finding["offset"]) == ("rule_refused", 2, 2, 11)
 
     other = {**RULES, "row_rules": [{**ORDERS, "negative": [KEPT]}]}

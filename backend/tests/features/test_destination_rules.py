@@ -101,7 +101,7 @@ async def test_a_finding_names_the_place(
     reports: str,  # noqa: F811
     engine: EngineDouble,
 ) -> None:
-    engine.rule_findings = [{**example("rules-check")["findings"][0], "rule": SOUTH["name"]}]
+    engine.rule_problems = [{**example("rules-check")["problems"][0], "rule": SOUTH["name"]}]
     refused = await operator.post(STREAMS, json=body_of(registered, **two(registered, reports, row_rules=OWN)))
     (check,) = [check for check in refused.json()["checks"] if check["id"] == "destination_row_rules"]
     assert check["database_id"] == reports and "the destination would stop" in check["detail"]
@@ -116,9 +116,9 @@ async def test_a_finding_names_the_place(
     refused = await operator.post(STREAMS, json=body_of(registered, **wrong))
     assert [error["pointer"] for error in refused.json()["errors"]] == ["/destinations/0/row_rules/0"]
 
-    engine.rule_findings = []
+    engine.rule_problems = []
     path = f"{STREAMS}/{(await created(operator, registered))['id']}/destinations"
-    engine.rule_findings = [{**example("rules-check")["findings"][0], "rule": SOUTH["name"]}]
+    engine.rule_problems = [{**example("rules-check")["problems"][0], "rule": SOUTH["name"]}]
     refused = await operator.post(path, json={"database_id": reports, "row_rules": OWN})
     assert [error["pointer"] for error in refused.json()["errors"]] == ["/row_rules/0/positive/0/condition"]
     refused = await operator.patch(

@@ -108,7 +108,7 @@ async def test_only_tables_with_rules_are_checked(
 async def test_a_finding_stops_the_creation(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
-    engine.rule_findings = example("rules-check")["findings"]
+    engine.rule_problems = example("rules-check")["problems"]
     refused = await operator.post(STREAMS, json=body_of(registered, rules=RULED))
     assert refused.status_code == 409
     (check,) = refused.json()["checks"]
@@ -118,7 +118,7 @@ async def test_a_finding_stops_the_creation(
         "(rule_refused)."
     )
     assert check["items"][1].startswith('public.orders, rule no_tests: The rule "no_tests"')
-    assert len(check["items"]) == len([finding for finding in engine.rule_findings if finding["certain"]])
+    assert len(check["items"]) == len([finding for finding in engine.rule_problems if finding["certain"]])
     assert check["items"][2].endswith("(missing_table).")
     for cure in ("at the place", "REPLICA IDENTITY", "create the table"):
         assert cure in check["cure"]
@@ -132,7 +132,7 @@ async def test_a_finding_stops_the_creation(
 async def test_what_only_some_updates_would_meet_is_a_warning(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
-    engine.rule_findings = [finding for finding in example("rules-check")["findings"] if not finding["certain"]]
+    engine.rule_problems = [finding for finding in example("rules-check")["problems"] if not finding["certain"]]
     preflight = await operator.post(
         "/api/v1/preflights",
         json={
@@ -224,10 +224,10 @@ async def test_a_rename_keeps_the_rules(
 async def test_whoever_writes_a_rule_is_told_the_place(
     operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
-    findings = [finding for finding in example("rules-check")["findings"] if finding.pop("step") is None]
-    engine.rule_findings = findings
+    findings = [finding for finding in example("rules-check")["problems"] if finding.pop("step") is None]
+    engine.rule_problems = findings
     body = {"source_id": registered["source"], "row_rules": ROW_RULES, "inserts_only": [ORDERS]}
-    told = (await operator.post(CHECK, json=body)).json()["findings"]
+    told = (await operator.post(CHECK, json=body)).json()["problems"]
     ours = ("cure", "scope")
     assert [{name: value for name, value in problem.items() if name not in ours} for problem in told] == findings
     assert all(problem["cure"] for problem in told) and told[0]["scope"] == "table"
@@ -260,9 +260,9 @@ async def test_rules_are_tried_on_rows(
     assert asked == {
         "source_name": "shop", "tables": [{**ORDERS, "rules": {"positive": [NORTH]}}], "sample": 5, "changes": [moved]
     }  # fmt: skip
-    engine.rule_findings = example("rules-check")["findings"]
-    found = (await operator.post(TRY, json=body)).json()["findings"]
-    assert [finding["code"] for finding in found] == [finding["code"] for finding in engine.rule_findings]
+    engine.rule_problems = example("rules-check")["problems"]
+    found = (await operator.post(TRY, json=body)).json()["problems"]
+    assert [finding["code"] for finding in found] == [finding["code"] for finding in engine.rule_problems]
     assert all(finding["cure"] for finding in found)
     assert (await viewer.post(TRY, json=body)).status_code == 403
     for changed, pointer in (

@@ -35,7 +35,7 @@ OF_ENGINE = {
 
 def found(schema: str, table: str, rule: str) -> dict[str, Any]:
     """An engine's finding: the rule names a column that the table does not have."""
-    return {**example("rules-check")["findings"][0], "schema": schema, "table": table, "rule": rule}
+    return {**example("rules-check")["problems"][0], "schema": schema, "table": table, "rule": rule}
 
 
 async def test_an_engine_is_told_table_by_table(
@@ -73,7 +73,7 @@ async def test_a_rule_fits_every_table_that_it_concerns(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
     others = {"message": 'there is no column "tag"'}
-    engine.rule_findings = [
+    engine.rule_problems = [
         found("public", "customers", "no_tests"), {**found("public", "orders", "no_tests"), **others}
     ]  # fmt: skip
     refused = await operator.post(STREAMS, json=body_of(registered, rules={**ALL, "row_rules": SCOPED}))
@@ -85,7 +85,7 @@ async def test_a_rule_fits_every_table_that_it_concerns(
     assert all("narrow its scope" in error["cure"] for error in errors)
     assert {table["table"]: table["rules"] for table in engine.checked["tables"]} == OF_ENGINE
 
-    engine.rule_findings = [found("public", "customers", "some")]
+    engine.rule_problems = [found("public", "customers", "some")]
     one: dict[str, Any] = {"destinations": [{"database_id": registered["destination"], "row_rules": SCOPED}]}
     (error,) = (await operator.post(STREAMS, json=body_of(registered, **one))).json()["errors"]
     assert error["pointer"] == "/destinations/0/row_rules/1/positive/0/condition"
@@ -95,7 +95,7 @@ async def test_a_rule_fits_every_table_that_it_concerns(
 async def test_what_is_wrong_with_a_rule_for_all_its_tables_is_said_once(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
-    engine.rule_findings = [
+    engine.rule_problems = [
         found("public", table, rule) for rule in ("no_tests", "some") for table in ("customers", "orders")
     ]
     errors = (await operator.post(STREAMS, json=body_of(registered, rules={**ALL, "row_rules": SCOPED}))).json()
@@ -108,7 +108,7 @@ async def test_what_is_wrong_with_a_rule_for_all_its_tables_is_said_once(
     assert check["detail"].startswith("The rules of 2 of 2 tables cannot") and len(check["items"]) == 2
 
     body = {"source_id": registered["source"], "row_rules": SCOPED, "include": ALL["include"]}
-    told = (await operator.post(CHECK, json=body)).json()["findings"]
+    told = (await operator.post(CHECK, json=body)).json()["problems"]
     assert [(finding["schema"], finding["table"], finding["rule"], finding["scope"]) for finding in told] == [
         (None, None, "no_tests", "global"), ("public", None, "some", "schema")
     ]  # fmt: skip
@@ -142,11 +142,11 @@ async def test_a_table_that_comes_later_has_them(
         "CREATE TABLE parcels (id bigint PRIMARY KEY)", f"ALTER TABLE parcels OWNER TO {sides.source['user']}"
     )
     more = {**rules, "include": [*NAMED["include"], {"schema": "public", "table": "parcels"}]}
-    engine.rule_findings = [found("public", "parcels", "some")]
+    engine.rule_problems = [found("public", "parcels", "some")]
     (first, *_) = (await operator.patch(path, json={"rules": more}, headers=ANY)).json()["errors"]
     assert first["pointer"] == "/rules/row_rules/0/positive/0/condition"
     assert first["message"].startswith("public.parcels, rule some of the schema public")
-    engine.rule_findings = []
+    engine.rule_problems = []
     changed = await operator.patch(path, json={"rules": more}, headers=ANY)
     assert changed.status_code == 200, changed.text
 
@@ -200,9 +200,9 @@ async def test_whoever_writes_them_names_the_tables(
     body: dict[str, Any] = {"source_id": registered["source"], "row_rules": SCOPED[:2]}
     (error,) = (await operator.post(CHECK, json=body)).json()["errors"]
     assert error["pointer"] == "/row_rules/0" and "include" in error["cure"]
-    engine.rule_findings = [found("public", "customers", "no_tests")]
+    engine.rule_problems = [found("public", "customers", "no_tests")]
     named = {**body, "include": [{"schema": "public", "table": "c*"}, CUSTOMERS]}
-    (finding,) = (await operator.post(CHECK, json=named)).json()["findings"]
+    (finding,) = (await operator.post(CHECK, json=named)).json()["problems"]
     assert (finding["scope"], finding["table"]) == ("global", "customers") and "narrow its scope" in finding["cure"]
     assert engine.checked["tables"] == [{**CUSTOMERS, "rules": OF_ENGINE["customers"]}]
     excluded = {**named, "exclude": [CUSTOMERS]}
@@ -233,7 +233,7 @@ async def test_the_command_line_takes_them(
     file = tmp_path / "rules.json"
     north = {"name": "north_only", "condition": "regoin = 'north'"}
     file.write_text(json.dumps([{"scope": "global", "positive": [north]}]))
-    engine.rule_findings = [found("public", "customers", "north_only")]
+    engine.rule_problems = [found("public", "customers", "north_only")]
     check = ["rules", "check", str(file), "--source", "shop"]
     assert "include" in (await run(*check)).err
     refused = await run(*check, "--include", "public.*")
@@ -242,7 +242,7 @@ async def test_the_command_line_takes_them(
     assert engine.checked["tables"][0]["table"] == "customers" and len(engine.checked["tables"]) == 2
     await run(*check, "--include", "public.*", "--exclude", "public.orders")
     assert [table["table"] for table in engine.checked["tables"]] == ["customers"]
-    engine.rule_findings = []
+    engine.rule_problems = []
     test = ["rules", "test", str(file)]
     assert "names no tables" in (await run(*test, "--source", "shop")).err
     assert "north_only (global) null before, true after" in (await run(*test, "public.orders", "--source", "shop")).out

@@ -176,8 +176,8 @@ async def test_a_key_that_can_be_guessed_or_goes_nowhere_is_refused(
 async def test_a_finding_stops_the_creation_at_the_step(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
-    (finding,) = [one for one in example("rules-check")["findings"] if one["step"] is not None]
-    engine.rule_findings = [{**finding, "step": 0}]
+    (finding,) = [one for one in example("rules-check")["problems"] if one["step"] is not None]
+    engine.rule_problems = [{**finding, "step": 0}]
     refused = await operator.post(STREAMS, json=body_of(registered, rules=MASKED))
     assert refused.status_code == 409
     (check,) = refused.json()["checks"]
@@ -186,7 +186,7 @@ async def test_a_finding_stops_the_creation_at_the_step(
     assert (error["pointer"], error["cure"]) == (
         "/rules/transformations/0/steps/0", "Correct the transformation that the line names.",
     )  # fmt: skip
-    engine.rule_findings = []
+    engine.rule_problems = []
     elsewhere = {**ALL, "transformations": [{"schema": "public", "table": "elsewhere", "steps": [PARTIAL]}]}
     refused = await operator.post(STREAMS, json=body_of(registered, rules=elsewhere))
     assert [one["pointer"] for one in refused.json()["errors"]] == ["/rules/transformations/0/table"]
@@ -200,15 +200,15 @@ async def test_what_may_stop_the_stream_is_told_and_stops_nothing(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
     """An expression over a long value, which an update brings only if it changes."""
-    (finding,) = [one for one in example("rules-check")["findings"] if one["step"] is not None]
-    engine.rule_findings = [{**finding, "step": None, "certain": False, "message": "A value may not come."}]
+    (finding,) = [one for one in example("rules-check")["problems"] if one["step"] is not None]
+    engine.rule_problems = [{**finding, "step": None, "certain": False, "message": "A value may not come."}]
     rules = {**ALL, "transformations": [{**CUSTOMERS, "steps": [COMPUTED]}]}
     body = body_of(registered, rules=rules)
     answer = await operator.post("/api/v1/preflights", json={name: body[name] for name in body if name != "name"})
     (check,) = [one for one in answer.json()["checks"] if one["id"] == "transformations"]
     assert (check["status"], check["items"]) == ("warning", ["public.customers: A value may not come."])
     assert "REPLICA IDENTITY" in check["cure"]
-    engine.rule_findings.append({**finding, "step": 0})
+    engine.rule_problems.append({**finding, "step": 0})
     refused = await operator.post(STREAMS, json=body)
     assert refused.status_code == 409
     assert "/rules/transformations/0/steps/0" in [one["pointer"] for one in refused.json()["errors"]]

@@ -95,10 +95,10 @@ class EngineDouble:
         """Whether the last document is at work. None: it does not tell, as older engines."""
         self.effect_from = "0/1A00000"
         self.recorded: list[dict[str, Any]] | None = None
-        self.findings: list[dict[str, Any]] = []
+        self.rehearsal_problems: list[dict[str, Any]] = []
         self.rehearsed: dict[str, Any] = {}
         self.knows_rules = True
-        self.rule_findings: list[dict[str, Any]] = []
+        self.rule_problems: list[dict[str, Any]] = []
         self.recent_refusal: tuple[int, str, str] | None = None
         """Status, code and message for whoever asks for changes of a stream; None: they come."""
         self.checked: dict[str, Any] = {}
@@ -211,13 +211,13 @@ class EngineDouble:
 
     async def _rehearse(self, request: Request) -> Response:
         self.rehearsed = await request.json()
-        return JSONResponse({"findings": self.findings})
+        return JSONResponse({"problems": self.rehearsal_problems})
 
     async def _check_rules(self, request: Request) -> Response:
         if not self.knows_rules:
             return self._refuse(404, "not_found", "There is no such address.")
         self.checked = await request.json()
-        return JSONResponse({"findings": self.rule_findings})
+        return JSONResponse({"problems": self.rule_problems})
 
     async def _test_rules(self, request: Request) -> Response:
         if not self.knows_rules:
@@ -225,7 +225,7 @@ class EngineDouble:
         self.checked = await request.json()
         if "recent" in self.checked and self.recent_refusal is not None:
             return self._refuse(*self.recent_refusal)
-        return JSONResponse({**example("rules-test"), "findings": self.rule_findings})
+        return JSONResponse({**example("rules-test"), "problems": self.rule_problems})
 
     async def _request_identity(self, request: Request) -> Response:
         if not self.knows_identities:

@@ -101,7 +101,7 @@ class EngineClient:
         if networks:
             body["database_networks"] = list(networks)
         patient = self._patient(REHEARSAL_TIMEOUT_SECONDS)
-        return (await patient._read(Rehearsal, "POST", "/v1/rehearsal", body)).findings
+        return (await patient._read(Rehearsal, "POST", "/v1/rehearsal", body)).problems
 
     async def check_rules(
         self, source: str, networks: Sequence[str], tables: Sequence[dict[str, Any]]
@@ -112,7 +112,7 @@ class EngineClient:
         if networks:
             body["database_networks"] = list(networks)
         patient = self._patient(RULES_CHECK_TIMEOUT_SECONDS)
-        return (await patient._read(RulesCheck, "POST", "/v1/rules/check", body)).findings
+        return (await patient._read(RulesCheck, "POST", "/v1/rules/check", body)).problems
 
     async def test_rules(
         self, source: str, source_name: str, networks: Sequence[str], table: dict[str, Any], sample: int,

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from thalweg.engine_client.error_codes import SIDES, ErrorCode, ErrorSide
 from thalweg.kernel.capture_kinds import CaptureKind
@@ -60,6 +60,10 @@ def _else(unknown: StrEnum) -> BeforeValidator:
 Status = Annotated[ObservedStatus, _else(ObservedStatus.UNKNOWN)]
 Phase = Annotated[StreamPhase, _else(StreamPhase.UNKNOWN)]
 TableStatus = Annotated[TableState, _else(TableState.UNKNOWN)]
+
+
+EARLIER_PROBLEMS = AliasChoices("problems", "findings")
+"""The second name is that of earlier engines."""
 
 
 class Document(BaseModel):
@@ -516,7 +520,7 @@ class RehearsalProblem(Document):
 
 
 class Rehearsal(Document):
-    findings: list[RehearsalProblem]
+    problems: list[RehearsalProblem] = Field(validation_alias=EARLIER_PROBLEMS)
 
 
 class PlacedMarker(Document):

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from thalweg.engine_client.documents import Document
+from thalweg.engine_client.documents import EARLIER_PROBLEMS, Document
 
 
 class EngineRuleProblem(Document):
@@ -23,7 +23,7 @@ class EngineRuleProblem(Document):
 
 
 class RulesCheck(Document):
-    findings: list[EngineRuleProblem]
+    problems: list[EngineRuleProblem] = Field(validation_alias=EARLIER_PROBLEMS)
 
 
 class RuleOutcome(Document):
@@ -56,6 +56,6 @@ class JudgedChange(Document):
 
 
 class RulesTrial(Document):
-    findings: list[EngineRuleProblem]
+    problems: list[EngineRuleProblem] = Field(validation_alias=EARLIER_PROBLEMS)
     changes: list[JudgedChange]
     recent_end: str | None = None

@@ -66,7 +66,7 @@ async def check_rules(context: Context, body: RulesCheckRequest) -> RulesCheck:
     except EngineFailure as failure:
         raise _problem(engine, failure) from failure
     by_table = RulesByTable(body.row_rules)
-    return RulesCheck(findings=rule_problems(problems, by_table, ruled))
+    return RulesCheck(problems=rule_problems(problems, by_table, ruled))
 
 
 async def _tables(context: Context, source: Target, body: RulesCheckRequest) -> list[Json]:
@@ -116,7 +116,7 @@ async def test_rules(context: Context, body: RulesTestRequest) -> RulesTest:
         await context.release()
     order = await _columns(context, source, key) if tried.changes else []
     return RulesTest(
-        findings=rule_problems(tried.findings, by_table, [table]),
+        problems=rule_problems(tried.problems, by_table, [table]),
         changes=[
             _judged(change, change.origin or _origin(at, body), by_table, key, order)
             for at, change in enumerate(tried.changes)

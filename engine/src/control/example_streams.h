@@ -354,7 +354,7 @@ class ExampleStreams final : public ManagedStreams {
     EXPECT_EQ(request.tables, (std::vector<TableRef>{{"public", "orders"}}));
     std::vector<RehearsalProblem> problems;
     const nlohmann::json document = contract("rehearsal.example.json");
-    for (const nlohmann::json& problem : document["findings"]) {
+    for (const nlohmann::json& problem : document["problems"]) {
       problems.push_back({.outcome = problem["outcome"],
                           .part = problem["part"],
                           .table = problem["table"],
@@ -374,7 +374,7 @@ class ExampleStreams final : public ManagedStreams {
     EXPECT_EQ(request.rules.at({"public", "orders"}).positive->front().name, "north_only");
     std::vector<RuleProblem> problems;
     const nlohmann::json document = contract("rules-check.example.json");
-    for (const nlohmann::json& entry : document["findings"]) {
+    for (const nlohmann::json& entry : document["problems"]) {
       RuleProblem& problem = problems.emplace_back();
       problem = {.schema = entry["schema"],
                  .table = entry["table"],

@@ -37,7 +37,7 @@ nlohmann::json rehearsal_document(std::span<const RehearsalProblem> problems) {
                     {"cure", problem.cure},
                     {"cure_sql", problem.cure_sql}});
   }
-  return {{"findings", list}};
+  return {{"problems", list}};
 }
 
 }  // namespace thalweg::control

@@ -38,7 +38,7 @@ nlohmann::json rules_check_document(std::span<const RuleProblem> problems) {
     }
     list.push_back(std::move(document));
   }
-  return {{"findings", list}};
+  return {{"problems", list}};
 }
 
 }  // namespace thalweg::control

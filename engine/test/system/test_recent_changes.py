@@ -241,7 +241,7 @@ def test_nobody_waits_in_vain(scene: Scene) -> None:
     told = ask(scene, rules, wait_ms=1000)
     assert (told["changes"], told["recent_end"]) == ([], "TIME") and 1 <= time.monotonic() - began < 4
     refused = ask(scene, {"positive": [rule("typo", "idd > 0")]})
-    assert (refused["changes"], refused["recent_end"], len(refused["findings"])) == ([], None, 1)
+    assert (refused["changes"], refused["recent_end"], len(refused["problems"])) == ([], None, 1)
 
     def code(**named: Any) -> str:
         with pytest.raises(RefusedError) as error:

@@ -470,7 +470,7 @@ def check(scene: Scene, rules: dict[str, Any], table: str = "orders") -> list[di
     answer = scene.engine.request("POST", "/v1/rules/check", {
         "source": {"conninfo": scene.source_conninfo},
         "tables": [{"schema": "public", "table": table, "rules": rules}]})
-    return list(answer["findings"])
+    return list(answer["problems"])
 
 
 def test_rules_are_tried_on_rows_and_changes(scene: Scene) -> None:

@@ -122,7 +122,7 @@ def check(
     result = api.post("/streams:check-rules", body)
     if as_json:
         print_json(result)
-    for problem in [] if as_json else result["findings"]:
+    for problem in [] if as_json else result["problems"]:
         _print_problem(problem, row_rules)
     if _any_certain(result):
         raise typer.Exit(1)
@@ -178,7 +178,7 @@ def test(
     if as_json:
         print_json(result)
     else:
-        for problem in result["findings"]:
+        for problem in result["problems"]:
             _print_problem(problem, row_rules)
         _print_changes(result["changes"])
         _print_end(result["recent_end"], result["changes"])
@@ -237,7 +237,7 @@ def _in_words(rule: Json) -> str:
 
 
 def _any_certain(result: Json) -> bool:
-    return any(problem["certain"] for problem in result["findings"])
+    return any(problem["certain"] for problem in result["problems"])
 
 
 def _print_problem(problem: Json, row_rules: list[Json]) -> None:

@@ -49,7 +49,7 @@ class RuleProblem(Resource):
 
 
 class RulesCheck(Resource):
-    findings: list[RuleProblem] = Field(description="None of them certain: the rules can be kept.")
+    problems: list[RuleProblem] = Field(description="None of them certain: the rules can be kept.")
 
 
 Value = Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[^\x00]*$")]
@@ -157,7 +157,7 @@ class JudgedChange(Resource):
 
 
 class RulesTest(Resource):
-    findings: list[RuleProblem] = Field(
+    problems: list[RuleProblem] = Field(
         description="The problems that streams:check-rules would find. If a rule is refused, nothing is judged."
     )
     changes: list[JudgedChange] = Field(

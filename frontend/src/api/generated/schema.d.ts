@@ -7260,10 +7260,10 @@ export interface components {
         /** RulesCheck */
         RulesCheck: {
             /**
-             * Findings
+             * Problems
              * @description None of them certain: the rules can be kept.
              */
-            findings: components["schemas"]["RuleProblem"][];
+            problems: components["schemas"]["RuleProblem"][];
         };
         /** RulesCheckRequest */
         RulesCheckRequest: {
@@ -7295,10 +7295,10 @@ export interface components {
         /** RulesTest */
         RulesTest: {
             /**
-             * Findings
+             * Problems
              * @description The problems that streams:check-rules would find. If a rule is refused, nothing is judged.
              */
-            findings: components["schemas"]["RuleProblem"][];
+            problems: components["schemas"]["RuleProblem"][];
             /**
              * Changes
              * @description Those of the request, then the stream's, then the table's rows as INSERTs.

@@ -57,7 +57,7 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
   );
   const wider = beside.filter((other) => other.table === null || other.table === undefined);
   const valid = draft.rules.every((rule) => faultOfName(draft, rule, taken) === undefined);
-  const problems = (check.data ?? test.data)?.findings ?? [];
+  const problems = (check.data ?? test.data)?.problems ?? [];
   const isSubset = draft.subset && mayBeSubset(draft);
   const ofOthers = problems.filter(({ rule }) => !draft.rules.some(({ name }) => name.trim() === rule));
   const hasPositive = draft.rules.some((rule) => rule.positive);

@@ -87,7 +87,7 @@ describe("RowRules", () => {
       "GET /api/v1/databases/source01/columns": { body: { columns: [] } },
       "POST /api/v1/streams:check-rules": async (request) => {
         sent.push(await request.json());
-        return { body: { findings: sent.length === 1 ? [finding] : [] } };
+        return { body: { problems: sent.length === 1 ? [finding] : [] } };
       },
     });
     renderUi(<Form given={{ ...all, row_rules: [own] }} onChange={() => {}} />);
@@ -126,11 +126,11 @@ describe("RowRules", () => {
       "GET /api/v1/databases/source01/columns": { body: { columns: [] } },
       "POST /api/v1/streams:check-rules": async (request) => {
         sent.push(await request.json());
-        return { body: { findings: [finding] } };
+        return { body: { problems: [finding] } };
       },
       "POST /api/v1/streams:test-rules": async (request) => {
         sent.push(await request.json());
-        return { body: { findings: [], changes: [] } };
+        return { body: { problems: [], changes: [] } };
       },
     });
     const given = { ...all, row_rules: [own], inserts_only: [{ schema: "public", table: "orders" }] };
@@ -185,7 +185,7 @@ describe("RowRules", () => {
     };
     stubApi({
       "GET /api/v1/databases/source01/columns": { body: { columns: [] } },
-      "POST /api/v1/streams:check-rules": { body: { findings: [finding] } },
+      "POST /api/v1/streams:check-rules": { body: { problems: [finding] } },
     });
     const broken = { name: "no_tests", condition: "id BETWEEN 3 AN 5", operations: null, subset: false };
     const ofSchema = { scope: "schema" as const, schema: "public", negative: [broken] };
@@ -210,7 +210,7 @@ describe("RowRules", () => {
     };
     stubApi({
       "GET /api/v1/databases/source01/columns": { body: { columns: [] } },
-      "POST /api/v1/streams:check-rules": { body: { findings: [finding] } },
+      "POST /api/v1/streams:check-rules": { body: { problems: [finding] } },
     });
     renderUi(<Form given={{ ...all, row_rules: [own] }} onChange={() => {}} />);
     await press("Rules of public.orders");

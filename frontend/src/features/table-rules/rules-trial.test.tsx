@@ -75,7 +75,7 @@ describe("trying rules", () => {
     const requests = edit({
       [TRY]: {
         body: {
-          findings: [],
+          problems: [],
           recent_end: null,
           changes: [
             judged(
@@ -144,7 +144,7 @@ describe("trying rules", () => {
       offset: 0,
       certain: true,
     };
-    edit({ [TRY]: { body: { findings: [finding], changes: [], recent_end: null } } });
+    edit({ [TRY]: { body: { problems: [finding], changes: [], recent_end: null } } });
     await press("Try");
     const passing = within(screen.getByRole("group", { name: "Positive rule" }));
     const alert = await passing.findByRole("alert");
@@ -165,7 +165,7 @@ describe("trying rules", () => {
               status: 502,
               body: { title: "An engine does not answer", status: 502, code: "engine_unreachable" },
             }
-          : { body: { findings: [], changes: [], recent_end: null } },
+          : { body: { problems: [], changes: [], recent_end: null } },
     });
     await press("Try");
     expect(await screen.findByText(/the table has no rows/)).toBeVisible();
@@ -190,7 +190,7 @@ describe("trying rules", () => {
       {
         [TRY]: {
           body: {
-            findings: [],
+            problems: [],
             recent_end: "TIME",
             changes: [judged(captured, "FALSE", "TRUE"), judged(keyed, "FALSE", "TRUE")],
           },
@@ -212,7 +212,7 @@ describe("trying rules", () => {
   });
 
   it("says so where no change of the stream came, and asks for none where there is no stream", async () => {
-    const answer = { findings: [], changes: [], recent_end: "TIME" };
+    const answer = { problems: [], changes: [], recent_end: "TIME" };
     const requests = edit({ [TRY]: { body: answer } }, { id: "orders7f3a", name: "orders" });
     await press("Try");
     expect(await screen.findByText(/^No change of the table came within 5 seconds/)).toBeVisible();

@@ -96,12 +96,12 @@ export function RulesTrial({ asked, stream, test, onTry, order, choice }: RulesT
           {body && <RestCallButton calls={[{ method: "POST", path: "/api/v1/streams:test-rules", body }]} />}
         </Group>
         {test.isError && <ProblemAlert problem={problemInWords(test.error)} />}
-        {data && data.findings.length > 0 && data.changes.length === 0 && (
+        {data && data.problems.length > 0 && data.changes.length === 0 && (
           <Text size="sm" role="status">
             Nothing was judged: the rules do not fit the table. Correct what is marked above.
           </Text>
         )}
-        {data && data.findings.length === 0 && data.changes.length === 0 && !data.recent_end && (
+        {data && data.problems.length === 0 && data.changes.length === 0 && !data.recent_end && (
           <Text size="sm" role="status">
             There was nothing to judge: the table has no rows. Enter a change to try the rules on.
           </Text>
