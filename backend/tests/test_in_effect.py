@@ -17,7 +17,7 @@ from tests.test_commands import Shell, shell, with_token  # noqa: F401
 from thalweg.cli import following, output
 from thalweg.cli.client import Api, CommandError
 from thalweg.cli.commands import streams
-from thalweg.engine_client.documents import NOT_TOLD, StreamStatus
+from thalweg.engine_client.documents import NOT_REPORTED, StreamStatus
 from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.live.reports import Receiver, joined
 
@@ -335,7 +335,7 @@ def test_over_two_engines_the_later_position_counts(
     receiver = Receiver("bravo", DesiredStatus.ENABLED, there, revision)
     capturing = told(sent and {**EFFECT, "from": sent}, 42)
     effect = joined(capturing, "alpha", {"warehouse": receiver}).destinations[0].in_effect
-    assert effect != NOT_TOLD
+    assert effect != NOT_REPORTED
     if position is None:
         assert effect is None
     else:
@@ -349,4 +349,4 @@ def test_nobody_knows_the_position_if_one_engine_does_not_tell() -> None:
     receiver = Receiver(
         "bravo", DesiredStatus.ENABLED, StreamStatus.model_validate({**document, "destinations": [older]}), 0
     )
-    assert joined(told(EFFECT), "alpha", {"warehouse": receiver}).destinations[0].in_effect == NOT_TOLD
+    assert joined(told(EFFECT), "alpha", {"warehouse": receiver}).destinations[0].in_effect == NOT_REPORTED

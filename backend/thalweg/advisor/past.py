@@ -33,7 +33,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Report:
     sample: Sample
     part: Sample | DestinationSample
     word: str
@@ -46,31 +46,35 @@ class _Told:
 
 def past_of(samples: list[Sample], destination: str) -> Past:
     """A destination that began within the span is judged from its first sample on."""
-    told = _told(samples, destination)
+    reports = _reports(samples, destination)
     spent: dict[str, float] = defaultdict(float)
-    for one in told:
-        spent[one.word] += one.seconds
-    if not told:
+    for report in reports:
+        spent[report.word] += report.seconds
+    if not reports:
         return Past([], Condition(DesiredStatus.ENABLED, ObservedStatus.UNKNOWN, StreamPhase.UNKNOWN), None)
-    ran = [one for one in told if one.word == RUNS]
+    ran = [report for report in reports if report.word == RUNS]
     if ran and spent[RUNS] >= RAN_SHARE_MIN * sum(spent.values()):
-        return Past([one.sample for one in ran], _condition(ran[-1]), _rest(told, spent))
+        return Past([report.sample for report in ran], _condition(ran[-1]), _rest(reports, spent))
     longest = max(spent, key=lambda word: spent[word] if word != RUNS else -1.0)
-    return Past([one.sample for one in told], _condition([one for one in told if one.word == longest][-1]), None)
+    return Past(
+        [report.sample for report in reports],
+        _condition([report for report in reports if report.word == longest][-1]),
+        None,
+    )
 
 
-def _told(samples: list[Sample], destination: str) -> list[_Told]:
-    found: list[_Told] = []
+def _reports(samples: list[Sample], destination: str) -> list[_Report]:
+    found: list[_Report] = []
     for sample in samples:
         known = next((part for part in sample.destinations if part.destination_id == destination), None)
         if known is None and sample.destinations:
             continue
         part = known or sample
-        found.append(_Told(sample, part, _word(sample, part), sample.interval_seconds or _since(found, sample)))
+        found.append(_Report(sample, part, _word(sample, part), sample.interval_seconds or _since(found, sample)))
     return found
 
 
-def _since(before: list[_Told], sample: Sample) -> float:
+def _since(before: list[_Report], sample: Sample) -> float:
     """A first sample after a start has no interval: the time since the one before it."""
     return (sample.at - before[-1].sample.at).total_seconds() if before else 0.0
 
@@ -83,21 +87,21 @@ def _word(sample: Sample, part: Sample | DestinationSample) -> str:
     return WORDS.get(part.status) or WORDS.get(part.phase) or "in an unknown state"
 
 
-def _condition(told: _Told) -> Condition:
-    rests = told.part.status == ObservedStatus.DISABLED and told.word != PAUSED
+def _condition(report: _Report) -> Condition:
+    rests = report.part.status == ObservedStatus.DISABLED and report.word != PAUSED
     return Condition(
         desired_status=DesiredStatus.DISABLED if rests else DesiredStatus.ENABLED,
-        status=told.part.status, phase=told.part.phase, paused=told.word == PAUSED,
+        status=report.part.status, phase=report.part.phase, paused=report.word == PAUSED,
     )  # fmt: skip
 
 
-def _rest(told: list[_Told], spent: dict[str, float]) -> str | None:
+def _rest(reports: list[_Report], spent: dict[str, float]) -> str | None:
     """Such as: It was stopped for 12 s of this time, at the end since 12:03:27 UTC."""
     rests = [f"{word} for {duration(round(spent[word]))}" for word in spent if word != RUNS and spent[word] >= 1]
     if not rests:
         return None
-    number = len(told)
-    while number > 0 and told[number - 1].word != RUNS:
+    number = len(reports)
+    while number > 0 and reports[number - 1].word != RUNS:
         number -= 1
-    still = f", at its end since {told[number].begin:%Y-%m-%d %H:%M:%S} UTC" if number < len(told) else ""
+    still = f", at its end since {reports[number].begin:%Y-%m-%d %H:%M:%S} UTC" if number < len(reports) else ""
     return f"In this range it was {listed(rests)}{still}."

@@ -70,10 +70,10 @@ def follow_change(
             aborted = aborted or time.monotonic()
             if time.monotonic() - aborted >= ABORTED_FOR:
                 error = next((part["error"] for part in waiting if part["error"]), None) or stream["error"]
-                told = f" {error['title']}. {error['message']}" if error else ""
+                reason = f" {error['title']}. {error['message']}" if error else ""
                 cure = error["cure"] if error else None
                 which = "which is" if len(waiting) == 1 else "which are"
-                raise CommandError(f"{message} It is not in effect at {names}, {which} aborted.{told}", cure or "")
+                raise CommandError(f"{message} It is not in effect at {names}, {which} aborted.{reason}", cure or "")
         else:
             aborted = None
         if time.monotonic() >= end:
@@ -110,8 +110,8 @@ def effects_in_words(destinations: list[Json]) -> list[str]:
 def _live_effect_in_words(part: Json) -> str:
     """Tells the effect of a change that has been waited for; a destination that does not run has no position."""
     runs = part["in_effect"]["from"] is not None
-    told = "in effect; live parameters begin no position." if runs else _effect_in_words(part["in_effect"])
-    return f"{part['database']['name']}: {told}"
+    effect = "in effect; live parameters begin no position." if runs else _effect_in_words(part["in_effect"])
+    return f"{part['database']['name']}: {effect}"
 
 
 def _is_superseded(changed: Json, stream: Json, only: str | None) -> bool:

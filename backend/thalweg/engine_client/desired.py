@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import AbandonedStreamRow, DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.db.streams import runs_on, whole_streams
-from thalweg.engine_client.documents import FORMER_ID, NOT_TOLD
+from thalweg.engine_client.documents import FORMER_ID, NOT_REPORTED
 from thalweg.engine_client.identity import identity_name
 from thalweg.engine_client.mining_limits import limits_in, without_limits
 from thalweg.inspection.target import stored_target
@@ -127,7 +127,7 @@ def _mining(row: StreamRow) -> Definition:
     """Only where it mines, or may do so until its kind has changed: earlier engines do not know these members."""
     if row.capture_kind == CaptureKind.WAL:
         return {"capture_kind": CaptureKind.WAL, **limits_in(row.parameters)}
-    changes_kinds = (row.observed or {}).get("kind_change", NOT_TOLD) != NOT_TOLD
+    changes_kinds = (row.observed or {}).get("kind_change", NOT_REPORTED) != NOT_REPORTED
     return limits_in(row.parameters) if changes_kinds else {}
 
 

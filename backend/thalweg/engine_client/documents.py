@@ -281,7 +281,7 @@ class EngineInEffect(Document):
     since: datetime
 
 
-NOT_TOLD: Literal["not told"] = "not told"
+NOT_REPORTED: Literal["not told"] = "not told"
 """Older engines do not say what is in effect."""
 
 
@@ -303,7 +303,7 @@ class DestinationStatus(Document):
     retrying_transactions: int = 0
     next_retry: TransactionRetry | None = None
     """The first of these retries. None if no transaction waits for one, and from older engines."""
-    in_effect: EngineInEffect | Literal["not told"] | None = NOT_TOLD
+    in_effect: EngineInEffect | Literal["not told"] | None = NOT_REPORTED
     """None while the present definition is not."""
     effects: list[EngineEffect] = []
     """The last ones, in their order; the effect of the earlier ones is over. Empty from older engines."""
@@ -367,7 +367,7 @@ class StreamStatus(Document):
     waits: list[EngineWait] = []
     rule_counts: RuleCounts | None = None
     """None where no table has rules, while nothing is captured, and for older engines."""
-    kind_change: EngineKindChange | Literal["not told"] | None = NOT_TOLD
+    kind_change: EngineKindChange | Literal["not told"] | None = NOT_REPORTED
     """Older engines change no kind."""
 
     @model_validator(mode="before")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from thalweg.engine_client.documents import (
-    NOT_TOLD,
+    NOT_REPORTED,
     DestinationStatus,
     EngineError,
     EngineInEffect,
@@ -121,8 +121,8 @@ def _in_effect(
 ) -> EngineInEffect | Literal["not told"] | None:
     """At both engines, from the later position on; the revision is that of the engine that sends."""
     there, here = applied.in_effect, sent.in_effect
-    if there is None or here is None or there == NOT_TOLD or here == NOT_TOLD:
-        return NOT_TOLD if NOT_TOLD in (there, here) else None
+    if there is None or here is None or there == NOT_REPORTED or here == NOT_REPORTED:
+        return NOT_REPORTED if NOT_REPORTED in (there, here) else None
     if there.revision < changed_revision:
         return None
     later = max(here, there, key=lambda effect: (lsn_of(effect.from_), effect.since))

@@ -16,8 +16,8 @@ ACTION = "destinations_in_effect"
 
 async def note_effects(session: AsyncSession, row: StreamRow, before: dict[str, Any], after: dict[str, Any]) -> None:
     """`before` and `after` are documents of the stream's status."""
-    known, told = _positions(before), _positions(after)
-    news = told.keys() - known.keys()
+    known, reported = _positions(before), _positions(after)
+    news = reported.keys() - known.keys()
     if not news:
         return
     entries = select(AuditRow.after).where(AuditRow.target_id == row.id, AuditRow.action == ACTION)
@@ -26,7 +26,7 @@ async def note_effects(session: AsyncSession, row: StreamRow, before: dict[str, 
         destination = row.destination(id_)
         if destination is not None:
             # A change that came after it began may have been written before it.
-            since = told[id_, position]
+            since = reported[id_, position]
             facts = {"destination_id": id_, "database": destination.database.name, "from": position, "since": since}
             record_as(session, ENGINE, "", None, ACTION, ("stream", row.id, row.name), None, facts)
 
@@ -35,7 +35,7 @@ def _positions(document: dict[str, Any]) -> dict[tuple[str, str], str]:
     """When each began, by destination and position. The effect of all but the last may be over."""
     positions: dict[tuple[str, str], str] = {}
     for destination in document.get("destinations", []):
-        told = destination.get("in_effect")
-        effects = [*destination.get("effects", []), *([told] if isinstance(told, dict) else [])]
+        last = destination.get("in_effect")
+        effects = [*destination.get("effects", []), *([last] if isinstance(last, dict) else [])]
         positions |= {(destination["id"], effect["from"]): effect["since"] for effect in effects}
     return positions

@@ -102,8 +102,8 @@ def observe(
 
 def _receiver(row: StreamRow, destination: DestinationRow, engines: Engines, report: Report | None) -> Receiver:
     desired = destination.desired_status if row.desired_status == DesiredStatus.ENABLED else row.desired_status
-    told = report.status if report is not None else None
-    return Receiver(engines[destination.engine_id].name, desired, told, destination.changed_revision)
+    observed = report.status if report is not None else None
+    return Receiver(engines[destination.engine_id].name, desired, observed, destination.changed_revision)
 
 
 def _left(row: StreamRow) -> Observation | None:

@@ -1,7 +1,7 @@
 """Changes a stream. New table rules are resolved and checked as at its creation: refused whole, or taken whole."""
 
 from thalweg.db.models import StreamRow
-from thalweg.engine_client.documents import NOT_TOLD
+from thalweg.engine_client.documents import NOT_REPORTED
 from thalweg.engine_client.mining_limits import WAL_ARCHIVE
 from thalweg.features.streams import service
 from thalweg.features.streams.parameters import check_parameters, check_rights
@@ -63,7 +63,7 @@ async def _check_archive(context: Context, stream_id: str, changes: Parameters, 
 def _check_engine(row: StreamRow, body: StreamUpdate) -> None:
     """An engine of an earlier version, which has reported the stream, would stop it for good."""
     changes = body.capture_kind not in (None, row.capture_kind)
-    if changes and row.observed is not None and row.observed.get("kind_change", NOT_TOLD) == NOT_TOLD:
+    if changes and row.observed is not None and row.observed.get("kind_change", NOT_REPORTED) == NOT_REPORTED:
         raise Problem(
             "invalid_transition",
             f"The engine {row.capture_engine.name} is of a version that cannot change how a stream is captured.",

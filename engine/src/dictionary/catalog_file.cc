@@ -73,7 +73,7 @@ std::optional<Row> CatalogFile::row(const Version& version) const {
   switch (version.knowledge) {
     case Knowledge::none:
       return std::nullopt;
-    case Knowledge::told:
+    case Knowledge::selected:
       return unpacked(version.bytes);
     case Knowledge::stored:
       return layout_->row(version.tuple());

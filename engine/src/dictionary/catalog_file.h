@@ -29,9 +29,9 @@ struct Place {
 
 // How much is known of a row.
 enum class Knowledge : uint8_t {
-  none,    // only that a transaction removes it
-  told,    // its values, by SQL: Version::bytes is a packed row
-  stored,  // its tuple: Version::bytes is its data
+  none,      // only that a transaction removes it
+  selected,  // its values, by SQL: Version::bytes is a packed row
+  stored,    // its tuple: Version::bytes is its data
 };
 
 // A version of a row.

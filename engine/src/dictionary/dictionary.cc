@@ -13,16 +13,16 @@ base::Result<Dictionary> Dictionary::begin(FirstContents contents) {
   Dictionary dictionary;
   for (size_t i = 0; i < kCatalogs; ++i) {
     const auto catalog = static_cast<Catalog>(i);
-    CatalogContents& told = contents.catalogs.at(i);
-    auto layout = CatalogLayout::of(description_of(catalog), std::move(told.columns));
+    CatalogContents& selected = contents.catalogs.at(i);
+    auto layout = CatalogLayout::of(description_of(catalog), std::move(selected.columns));
     if (!layout) {
       return base::fail(base::ErrorCode::unsupported_version,
                         fmt::format("The source's {} lacks a column.", description_of(catalog).name));
     }
     dictionary.layouts_.at(i) = std::make_shared<const CatalogLayout>(std::move(*layout));
-    dictionary.numbers_.at(i) = told.file.number;
-    dictionary.files_.emplace(told.file.number, CatalogFile(catalog, dictionary.layouts_.at(i)));
-    dictionary.place_ = told.file;
+    dictionary.numbers_.at(i) = selected.file.number;
+    dictionary.files_.emplace(selected.file.number, CatalogFile(catalog, dictionary.layouts_.at(i)));
+    dictionary.place_ = selected.file;
   }
   dictionary.first_ = std::move(contents);
   return dictionary;
@@ -237,8 +237,8 @@ base::Result<void> Dictionary::compare_tuple(const wal::WalRecord& record, Catal
     if (known->is_settled) return contradiction(record, file.catalog(), place, "is another one on its page's image");
   }
   Version version = known == nullptr ? Version{} : *known;
-  std::optional<Row> told;
-  if (known != nullptr && known->knowledge == Knowledge::told) told = file.row(*known);
+  std::optional<Row> selected;
+  if (known != nullptr && known->knowledge == Knowledge::selected) selected = file.row(*known);
   version.store(tuple.tuple);
   if (!version.is_settled) {
     version.xmin = tuple.xmin;
@@ -247,8 +247,8 @@ base::Result<void> Dictionary::compare_tuple(const wal::WalRecord& record, Catal
   const auto row = file.row(version);
   if (!row) return contradiction(record, file.catalog(), place, "is no row of it");
   const CatalogDescription& catalog = description_of(file.catalog());
-  if (told && comparable(catalog, std::move(*told)) != comparable(catalog, *row)) {
-    return contradiction(record, file.catalog(), place, "is not what SQL told");
+  if (selected && comparable(catalog, std::move(*selected)) != comparable(catalog, *row)) {
+    return contradiction(record, file.catalog(), place, "is not what SQL has read");
   }
   file.put(place, std::move(version));
   return {};
@@ -269,23 +269,23 @@ base::Result<void> Dictionary::settle() {
   for (size_t i = 0; i < kCatalogs; ++i) {
     const auto catalog = static_cast<Catalog>(i);
     CatalogFile& file = current(catalog);
-    for (const ToldRow& told : contents.catalogs.at(i).rows) {
-      Version* found = file.find(told.place);
+    for (const SelectedRow& selected : contents.catalogs.at(i).rows) {
+      Version* found = file.find(selected.place);
       if (found != nullptr && found->inserted_by) {
-        return contradiction(here, catalog, told.place, "is told by SQL, and its transaction has not committed");
+        return contradiction(here, catalog, selected.place, "was read by SQL, and its transaction has not committed");
       }
       if (found != nullptr && found->knowledge == Knowledge::stored) {
         const auto row = file.row(*found);
         const CatalogDescription& columns = description_of(catalog);
-        if (!row || comparable(columns, *row) != comparable(columns, unpacked(told.row).value_or(Row{}))) {
-          return contradiction(here, catalog, told.place, "is not what SQL told");
+        if (!row || comparable(columns, *row) != comparable(columns, unpacked(selected.row).value_or(Row{}))) {
+          return contradiction(here, catalog, selected.place, "is not what SQL has read");
         }
       } else {
-        Version version{.knowledge = Knowledge::told,
-                        .bytes = told.row,
+        Version version{.knowledge = Knowledge::selected,
+                        .bytes = selected.row,
                         .removed_by = found == nullptr ? base::Xid{} : found->removed_by};
-        found = file.put(told.place, std::move(version));
-        if (found == nullptr) return contradiction(here, catalog, told.place, "is no row of it");
+        found = file.put(selected.place, std::move(version));
+        if (found == nullptr) return contradiction(here, catalog, selected.place, "is no row of it");
       }
       found->is_settled = true;
     }

@@ -38,7 +38,7 @@ base::Result<void> Dictionary::note_rewrite(const wal::WalRecord& record, const 
   if (std::ranges::any_of(rewrites_, is_known)) return {};
   if (!is_ready() || files_.contains(number)) {
     was_rewritten_ = true;
-    if (is_ready()) return contradiction(record, *of, {}, "was told by SQL from a file that is only made here");
+    if (is_ready()) return contradiction(record, *of, {}, "was read by SQL from a file that is only made here");
     return {};
   }
   files_.emplace(number, CatalogFile(*of, layouts_.at(static_cast<size_t>(*of))));

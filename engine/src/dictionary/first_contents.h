@@ -15,7 +15,7 @@
 
 namespace thalweg::dictionary {
 
-struct ToldRow {
+struct SelectedRow {
   Place place;
   std::string row;  // packed
 };
@@ -23,7 +23,7 @@ struct ToldRow {
 struct CatalogContents {
   wal::RelationFile file;
   std::vector<StoredColumn> columns;
-  std::vector<ToldRow> rows;
+  std::vector<SelectedRow> rows;
 };
 
 // Of one database.

@@ -21,7 +21,7 @@ base::Result<void> save_first_contents(const FirstContents& contents, const std:
     writer.put(static_cast<uint32_t>(catalog.columns.size()));
     for (const StoredColumn& column : catalog.columns) writer.text(column.name).put(column.length).put(column.align);
     writer.put(static_cast<uint32_t>(catalog.rows.size()));
-    for (const ToldRow& row : catalog.rows) writer.put(row.place.block).put(row.place.offset).text(row.row);
+    for (const SelectedRow& row : catalog.rows) writer.put(row.place.block).put(row.place.offset).text(row.row);
   }
   return writer.write_to(path);
 }
@@ -41,7 +41,7 @@ base::Result<FirstContents> load_first_contents(const std::filesystem::path& pat
       column.align = reader.take<char>();
     }
     for (auto left = reader.take<uint32_t>(); left > 0 && reader.is_whole(); --left) {
-      ToldRow& row = catalog.rows.emplace_back();
+      SelectedRow& row = catalog.rows.emplace_back();
       row.place.block = reader.take<uint32_t>();
       row.place.offset = reader.take<uint16_t>();
       row.row = reader.text();

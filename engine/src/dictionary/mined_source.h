@@ -147,12 +147,12 @@ class MinedSource {
   testing::AssertionResult same_for(pg::Connection& session) {
     const std::string xid = value(session, "SELECT pg_current_xact_id_if_assigned()::text");
     const base::Xid viewer{xid.empty() ? 0 : static_cast<uint32_t>(std::stoull(xid))};
-    const auto told = read_first_contents(session, {1});
-    if (!told) return testing::AssertionFailure() << told.error().message;
+    const auto contents = read_first_contents(session, {1});
+    if (!contents) return testing::AssertionFailure() << contents.error().message;
     for (size_t i = 0; i < kCatalogs; ++i) {
       const CatalogDescription& catalog = description_of(static_cast<Catalog>(i));
       std::vector<std::string> theirs;
-      for (const ToldRow& row : told->catalogs.at(i).rows) {
+      for (const SelectedRow& row : contents->catalogs.at(i).rows) {
         theirs.push_back(comparable(catalog, unpacked(row.row).value_or(Row{})));
       }
       std::vector<std::string> ours;

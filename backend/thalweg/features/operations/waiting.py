@@ -38,9 +38,11 @@ def waiting_for(operation: OperationRow, stream: StreamRow | None) -> str | None
         if silent is not None:
             since = f" since {silent.last_seen_at:%Y-%m-%d %H:%M:%S} UTC" if silent.last_seen_at else ""
             return f"Engine {silent.name}, which has not answered{since}."
-        told = [(stream.capture_engine, operation.revision)]
-        told += [(receiver.engine, receiver.changed_revision) for receiver in stream.receivers if receiver in concerned]
-        for engine, revision in told:
+        asked = [(stream.capture_engine, operation.revision)]
+        asked += [
+            (receiver.engine, receiver.changed_revision) for receiver in stream.receivers if receiver in concerned
+        ]
+        for engine, revision in asked:
             if (engine.acknowledged_revision or 0) < revision:
                 return f"Engine {engine.name}, which has not taken the request yet."
         if waits := waits_in_words(_waits_of(operation, stream), datetime.now(UTC)):

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
-from thalweg.engine_client.documents import CHANGES, NOT_TOLD, DestinationBacklog
+from thalweg.engine_client.documents import CHANGES, NOT_REPORTED, DestinationBacklog
 from thalweg.features.streams.capture_schemas import KindChange
 from thalweg.features.streams.copying import instantiation_of, time_of
 from thalweg.features.streams.destination_lifecycle import allowed_actions as destination_actions
@@ -112,7 +112,7 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
 
 def _kind_change(row: StreamRow, at: datetime) -> KindChange | None:
     change = (row.observed or {}).get("kind_change")
-    if change in (None, NOT_TOLD) or not is_fresh(row.observed_at, at) or change["to"] != row.capture_kind:
+    if change in (None, NOT_REPORTED) or not is_fresh(row.observed_at, at) or change["to"] != row.capture_kind:
         return None
     return KindChange.model_validate(change)
 
@@ -222,12 +222,12 @@ def _version_of(sealed: str | None) -> str | None:
 
 def _in_effect(row: StreamRow, destination: DestinationRow, observed: dict[str, Any]) -> InEffect | None:
     """An engine's word on an earlier change says nothing of the last one."""
-    told = observed.get("in_effect")
-    if told == NOT_TOLD:
+    effect = observed.get("in_effect")
+    if effect == NOT_REPORTED:
         return None
     runs = {row.desired_status, destination.desired_status} == {DesiredStatus.ENABLED}
-    if told is not None and told["revision"] >= row.changed_revision:
-        return InEffect.model_validate({"under_way": False, "from": told["from"], "since": told["since"]})
+    if effect is not None and effect["revision"] >= row.changed_revision:
+        return InEffect.model_validate({"under_way": False, "from": effect["from"], "since": effect["since"]})
     taken = (row.capture_engine.acknowledged_revision or 0) >= row.changed_revision
     aborted = ObservedStatus.ABORTED in (row.observed_status, observed.get("status"))
     return InEffect.model_validate({"under_way": runs and not (taken and aborted), "from": None, "since": None})

@@ -21,10 +21,10 @@ const report = {
 } as StreamReport;
 
 it("tells an error of an engine only where the page does not", () => {
-  const { unmount } = renderUi(<EngineReports reports={[report]} told={[null]} />);
+  const { unmount } = renderUi(<EngineReports reports={[report]} shown={[null]} />);
   expect(screen.getByText(/Check that the server runs\./)).toBeVisible();
   unmount();
-  renderUi(<EngineReports reports={[report]} told={[{ ...error, message: "Refused again." }]} />);
+  renderUi(<EngineReports reports={[report]} shown={[{ ...error, message: "Refused again." }]} />);
   expect(screen.getByText("engine-2")).toBeVisible();
   expect(screen.queryByText(/Check that the server runs\./)).toBeNull();
 });

@@ -7,11 +7,11 @@ import { StateBadge } from "@/ui/tone";
 interface EngineReportsProps {
   reports: StreamReport[];
   /** Errors that the page tells elsewhere, with their cures. */
-  told: (StreamError | null)[];
+  shown: (StreamError | null)[];
 }
 
 /** Report of each engine on its share of a stream over several engines. */
-export function EngineReports({ reports, told }: EngineReportsProps) {
+export function EngineReports({ reports, shown }: EngineReportsProps) {
   return (
     <Group gap={40} align="flex-start" component="section" aria-label="Engines of the stream">
       {reports.map((report) => (
@@ -28,7 +28,7 @@ export function EngineReports({ reports, told }: EngineReportsProps) {
               {report.observed_at ? `seen ${formatAgo(report.observed_at)}` : "has not reported yet"}
             </Text>
           </Group>
-          {report.error && !told.some((error) => haveOneCause(error, report.error)) && (
+          {report.error && !shown.some((error) => haveOneCause(error, report.error)) && (
             <Text size="xs" maw={560}>
               {report.error.title}: {report.error.detail ?? report.error.message} {report.error.cure}
             </Text>

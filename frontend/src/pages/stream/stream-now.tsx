@@ -48,7 +48,7 @@ export function StreamNow(props: StreamNowProps) {
     <Stack gap="sm">
       <KeyFigures stream={stream} />
       {stream.reports.length > 0 && (
-        <EngineReports reports={stream.reports} told={[stream.error, ...toldOf(stream)]} />
+        <EngineReports reports={stream.reports} shown={[stream.error, ...toldOf(stream)]} />
       )}
       <CopyBoard destinations={stream.destinations} finished={false} />
       <QueryFaces query={samples} inWords={problemInWords} loadingLabel="Loading live samples">
