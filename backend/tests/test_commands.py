@@ -13,6 +13,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 from fastapi import FastAPI
+from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from tests.conftest import PASSWORD, Sides, Users
@@ -549,6 +550,25 @@ async def test_administration_without_a_store(shell: Shell) -> None:
     for command in ("migrate", "create-admin"):
         answer = await away.admin(command)
         assert (answer.code, "cure:" in answer.err) == (1, True)
+
+
+async def test_administration_refuses_what_nobody_could_use(shell: Shell) -> None:
+    for command in (("create-admin", "x" * 101), ("create-token", "--user", "admin", "--expires-in-days", "0")):
+        answer = await shell.admin(*command)
+        assert (answer.code, "error:" in answer.err, "Traceback" in answer.err) == (1, True, False), answer.err
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "mysql"])
+async def test_no_program_prints_the_stores_password(shell: Shell, scheme: str) -> None:
+    url = f"{scheme}://thalweg:a-Secret99@127.0.0.1/store"
+    away = Shell({**shell.environment, "THALWEG_STORE_URL": url})
+    answer = await away.admin("create-admin", "q")
+    assert answer.code == 1
+    assert "must begin with postgresql://" in answer.err
+    assert "a-Secret99" not in answer.err + answer.out
+    with pytest.raises(ValidationError) as refused:
+        Settings(store_url=url)
+    assert "a-Secret99" not in str(refused.value), "API and collector print it as it is"
 
 
 async def test_a_pipe_gets_whole_values(shell: Shell, users: Users, registered: dict[str, str]) -> None:

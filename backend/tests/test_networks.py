@@ -12,7 +12,7 @@ from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.reach import reachable_places
 from thalweg.inspection.target import Target
 from thalweg.kernel import networks
-from thalweg.kernel.networks import Networks
+from thalweg.kernel.networks import Networks, network_of
 
 MANY = 100
 """Lookups: more than there are threads for, and than asyncio's own executor has."""
@@ -51,3 +51,11 @@ async def test_a_database_whose_name_nobody_answers_is_unreachable(silent: None)
     with pytest.raises(ConnectionFailure, match=r"The host name silent\.invalid cannot be resolved\.") as failure:
         await reachable_places(Target("silent.invalid", 5432, "shop", "u", "", "prefer"), 5)
     assert failure.value.code == "database_unreachable"
+
+
+def test_an_ipv4_address_counts_by_itself_however_it_is_written() -> None:
+    for written in ("192.0.2.9", "::ffff:192.0.2.9", "64:ff9b::192.0.2.9"):
+        assert network_of(written) == "192.0.2.9"
+    assert network_of("::ffff:192.0.2.8") != network_of("::ffff:192.0.2.9")
+    assert network_of("2001:db8::1") == network_of("2001:db8::2") == "2001:db8::/64"
+    assert network_of("2001:db8:0:1::1") != network_of("2001:db8::1")

@@ -6,6 +6,7 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/fmgroids.h"
 
@@ -128,10 +129,12 @@ struct FilterNode
 void
 filter_fail(const FilterText *text, const char *what)
 {
+	int			shown = pg_mbcliplen(text->at, strlen(text->at), 60);
+
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("row filter of table %s is not valid: %s", text->table ? text->table : "(none)", what),
-			 errdetail("What follows is: %.60s", text->at)));
+			 errdetail("What follows is: %.*s", shown, text->at)));
 }
 
 static void
@@ -184,19 +187,25 @@ filter_word(FilterText *text)
 char *
 filter_string(FilterText *text)
 {
-	StringInfoData out;
+	size_t		length = 0;
+	char	   *out;
+	const char *end;
 
-	initStringInfo(&out);
 	if (!filter_take(text, '"'))
 		filter_fail(text, "a text in double quotes is expected");
-	for (;;)
-	{
-		if (*text->at == '\0')
+	for (end = text->at; *end != '"' || *++end == '"'; end++, length++)
+		if (*end == '\0')
 			filter_fail(text, "a text does not end");
-		if (*text->at == '"' && *++text->at != '"')
-			return out.data;
-		appendStringInfoChar(&out, *text->at++);
+	out = palloc(length + 1);
+	for (size_t i = 0; i < length; i++, text->at++)
+	{
+		out[i] = *text->at;
+		if (out[i] == '"')
+			text->at++;
 	}
+	out[length] = '\0';
+	text->at = end;
+	return out;
 }
 
 Oid
@@ -276,13 +285,17 @@ read_constant(FilterText *text, FilterNode *node)
 	digits = filter_string(text);
 	if (strlen(digits) % 2 != 0)
 		filter_fail(text, "hexadecimal digits are expected in pairs");
-	initStringInfo(&bytes);
-	for (; *digits != '\0'; digits += 2)
-		appendStringInfoChar(&bytes, (char) (digit_of(text, digits[0]) << 4 | digit_of(text, digits[1])));
+	bytes = (StringInfoData) {.data = palloc(strlen(digits) / 2 + 1), .len = (int) (strlen(digits) / 2)};
+	bytes.maxlen = bytes.len + 1;
+	for (int i = 0; i < bytes.len; i++)
+		bytes.data[i] = (char) (digit_of(text, digits[2 * i]) << 4 | digit_of(text, digits[2 * i + 1]));
+	bytes.data[bytes.len] = '\0';
 	node->constant.value = OidReceiveFunctionCall(found->receive, &bytes, InvalidOid, -1);
 	node->constant.isnull = false;
 	if (bytes.cursor != bytes.len)
 		filter_fail(text, "a constant has more bytes than a value of its type");
+	pfree(bytes.data);
+	pfree(digits);
 }
 
 static FilterNode *read_expression(FilterText *text, const FilterColumn *columns, int count);
@@ -378,6 +391,7 @@ read_expression(FilterText *text, const FilterColumn *columns, int count)
 	FilterNode *node;
 
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	filter_expect(text, '(');
 	node = read_node(text, columns, count);
 	filter_expect(text, ')');
@@ -458,6 +472,7 @@ evaluate(const FilterNode *node, const NullableDatum *values)
 {
 	NullableDatum first;
 
+	CHECK_FOR_INTERRUPTS();
 	switch (node->meaning)
 	{
 		case MEANS_COLUMN:

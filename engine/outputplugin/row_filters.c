@@ -4,6 +4,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
+#include "miscadmin.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -16,6 +17,9 @@
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
+
+/* Memory for what is read is some ten times as much. */
+#define OPTION_BYTES_MAX (8 * 1024 * 1024)
 
 typedef enum Binding
 {
@@ -65,6 +69,7 @@ read_columns(FilterText *text, Filter *filter)
 	{
 		FilterColumn *column;
 
+		CHECK_FOR_INTERRUPTS();
 		if (filter->count == room)
 			filter->columns = repalloc(filter->columns, (room *= 2) * sizeof(FilterColumn));
 		column = &filter->columns[filter->count++];
@@ -292,6 +297,10 @@ row_filters_begin(LogicalDecodingContext *context, const char *text)
 		CacheRegisterSyscacheCallback(NAMESPACEOID, forget_schemas, (Datum) 0);
 		is_told_of_changes = true;
 	}
+	if (strlen(text) > OPTION_BYTES_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("row filters of more than %d bytes are not read", OPTION_BYTES_MAX)));
 	kept = AllocSetContextCreate(context->context, "thalweg row filters", ALLOCSET_DEFAULT_SIZES);
 	at_end = MemoryContextAllocZero(kept, sizeof(MemoryContextCallback));
 	at_end->func = end;

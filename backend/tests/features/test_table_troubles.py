@@ -61,8 +61,9 @@ async def test_a_stopped_table_is_never_healthy_until_it_is_copied(
     assert (await eventually(alerted)).endswith("It is replaced. Mend it.")
     at = f"{path}/destinations/{stream['destinations'][0]['id']}"
     engine.copy_finished = False
-    unclear = await operator.post(f"{at}/tables:copy", json={**ORDERS, "reason": "two\nlines"})
-    assert unclear.status_code == 422 and engine.resolved == []
+    for reason in ("two\nlines", "    ", "un\u200bseen"):
+        unclear = await operator.post(f"{at}/tables:copy", json={**ORDERS, "reason": reason})
+        assert unclear.status_code == 422 and engine.resolved == []
     asked = await operator.post(f"{at}/tables:copy", json={**ORDERS, "reason": "its file was damaged"})
     assert asked.status_code == 202
     assert engine.resolved == [("copy", ORDERS)]

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 import psycopg
 import typer
+from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
 from thalweg import __version__
@@ -49,6 +50,9 @@ def _run(work: Callable[[Resources], Awaitable[Answer]]) -> Answer:
         raise _fail(
             f"The control store: {message}", "Check that it runs and THALWEG_STORE_URL; then migrate."
         ) from error
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the name'}: {one['msg']}" for one in error.errors())
+        raise _fail(wrong, "Correct the option, or the setting THALWEG_… of that name.") from None
     except EngineCaError as error:
         raise _fail(str(error), "Name a file of PEM certificates, or leave the setting out.") from error
     except SecretKeyError as error:

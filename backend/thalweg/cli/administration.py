@@ -7,6 +7,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from cryptography.fernet import Fernet
+from pydantic import TypeAdapter
 from sqlalchemy import create_engine, select, text
 
 from thalweg.db.audit import record_as, snapshot
@@ -18,6 +19,7 @@ from thalweg.features.identity.throttle import code_keys, forget_tries
 from thalweg.features.identity.tokens import make_token
 from thalweg.features.identity.users import user_resource
 from thalweg.kernel.context import Resources
+from thalweg.kernel.models import Name
 from thalweg.kernel.password_strength import check_password
 from thalweg.kernel.passwords import hash_password
 from thalweg.kernel.principal import Principal, Role
@@ -47,7 +49,8 @@ def migrate(settings: Settings) -> str:
 
 
 async def create_user(resources: Resources, name: str, password: str, role: Role) -> bool:
-    """False when there is such a user already."""
+    """False when there is such a user already. Raises ValidationError for a name that nobody can log in with."""
+    name = TypeAdapter(Name).validate_python(name)
     password_hash = await hash_password(password)
     async with resources.sessions() as session:
         if await repository.user_by_name(session, name) is not None:

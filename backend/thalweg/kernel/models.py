@@ -6,7 +6,8 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-NO_CONTROL_CHARACTERS = r"^[^\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]*$"
+NO_CONTROL_CHARACTERS = r"^[^\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]*$"
+"""Also none that nobody sees, or that turn the direction of what follows."""
 
 Name = Annotated[
     str, StringConstraints(min_length=1, max_length=100, strip_whitespace=True, pattern=NO_CONTROL_CHARACTERS)

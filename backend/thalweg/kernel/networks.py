@@ -14,6 +14,8 @@ from pydantic_settings import NoDecode
 from thalweg.kernel.outside import outside
 
 LOCAL = "local"
+TRANSLATED = IPv6Network("64:ff9b::/96")
+"""IPv4 beyond a translator (RFC 6052)."""
 LOOKUP_SECONDS = 5.0
 """For one name. The system's resolver takes 10 s and more to give up a name whose name servers do not answer."""
 _lookups = ThreadPoolExecutor(16, thread_name_prefix="names")
@@ -91,7 +93,17 @@ def network_of(address: str | None) -> str:
         parsed = ip_address(address)
     except ValueError:
         return address
+    parsed = _ipv4_within(parsed) or parsed
     return str(parsed) if parsed.version == 4 else str(ip_network((int(parsed) >> 64 << 64, 64)))
+
+
+def _ipv4_within(address: IPv4Address | IPv6Address) -> IPv4Address | None:
+    """An address of IPv4 as IPv6 writes it: mapped (RFC 4291, 2.5.5.2), or translated (RFC 6052, 2.1)."""
+    if address.version == 4:
+        return None
+    if address in TRANSLATED:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped
 
 
 def parse_networks(value: object) -> object:

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 class Settings(BaseSettings):
     """Defaults fit `make up`. Durations in seconds, sizes in bytes."""
 
-    model_config = SettingsConfigDict(env_prefix="THALWEG_", extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="THALWEG_", extra="ignore", hide_input_in_errors=True)
 
     store_url: str = Field(
         default="postgresql+psycopg://thalweg@127.0.0.1:55430/thalweg",

@@ -9,6 +9,7 @@
 
 #include "apply/progress.h"
 #include "base/log.h"
+#include "daemon/dropped_truncates.h"
 #include "daemon/source_objects.h"
 #include "daemon/source_servers.h"
 
@@ -257,7 +258,8 @@ base::Result<void> TableWatch::settle(const Delivery& delivery, instantiation::S
     if (known != records_->end()) known->second.truncations = record.truncations;
   }
   const base::Lsn low_watermark = stream ? stream->low_watermark : base::Lsn{};
-  const auto taken_over = rewrites_.settle(*records_, now, low_watermark, failed);
+  THALWEG_ASSIGN(const auto kept, with_dropped_truncates(*source_, delivery, *records_, now));
+  const auto taken_over = rewrites_.settle(*records_, now, low_watermark, failed, kept);
   for (const TableName& name : taken_over) THALWEG_TRY(bookkeeping.set_identity(name, records_->at(name).identity));
   // Truncations up to the last look are settled, as far as they were applied when the notes were read.
   const base::Lsn settled = std::min(wal_end_, low_watermark);

@@ -43,7 +43,7 @@ bool Rewrites::any(const TableRecords& records, const SourceTables& now) {
 }
 
 std::vector<TableName> Rewrites::settle(TableRecords& records, SourceTables& now, base::Lsn low_watermark,
-                                        std::string_view suspect) {
+                                        std::string_view suspect, const std::set<TableName>& kept) {
   std::vector<TableName> taken_over;
   std::map<File, base::Lsn> waiting;
   for (auto& [name, record] : records) {
@@ -53,7 +53,7 @@ std::vector<TableName> Rewrites::settle(TableRecords& records, SourceTables& now
     for (Leaf& leaf : table->now.leaves) {
       if (!is_rewritten(record.identity, *table, leaf)) continue;
       const auto& applied = record.truncations;
-      if (std::ranges::find(applied, table->changed_by[leaf.relation]) != applied.end()) {
+      if (kept.contains(name) || std::ranges::find(applied, table->changed_by[leaf.relation]) != applied.end()) {
         take_over(record.identity, leaf);
         changed = true;
         continue;

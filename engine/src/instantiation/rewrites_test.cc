@@ -112,6 +112,13 @@ TEST_F(RewritesTest, ATruncateOfTheTableEmptiesWhatNobodyHasSeen) {
   EXPECT_EQ(record().identity.leaves, (std::vector{leaf(1, 11), leaf(2, 12), leaf(3, 33)}));
 }
 
+TEST_F(RewritesTest, NoneIsTroubleWhereARuleDropsEachTruncate) {
+  SourceTables now = source({11, 77}, {2, 8});
+  EXPECT_EQ(rewrites_.settle(records_, now, kLater, {}, {kEvent}), std::vector{kEvent});
+  EXPECT_FALSE(compare(records_, now, kAt).any());
+  EXPECT_EQ(record().identity.leaves, (std::vector{leaf(1, 11), leaf(2, 2)}));
+}
+
 TEST_F(RewritesTest, AnotherFileIsWaitedForAnew) {
   EXPECT_FALSE(look(source({11, 77}, {2, 8}, kFirst), {}).any());
   EXPECT_FALSE(look(source({13, 79}, {2, 8}, kLater), kFirst).any());

@@ -32,14 +32,13 @@ const std::string kTables =
 
 // Not pg_partition_tree, which waits for whoever changes the tree.
 const std::string kLeaves =
-    "WITH RECURSIVE tree (root, relation, attached, by) AS (SELECT o, o, 0::bigint, ''::text "
-    "FROM unnest($1::oid[]) o UNION ALL SELECT t.root, i.inhrelid, "
-    "(t.attached * 31 + i.xmin::text::bigint) % 4294967291 + 1, i.xmin::text FROM tree t "
+    "WITH RECURSIVE tree (root, relation, attached) AS (SELECT o, o, 0::bigint FROM unnest($1::oid[]) o UNION ALL "
+    "SELECT t.root, i.inhrelid, (t.attached * 31 + i.xmin::text::bigint) % 4294967291 + 1 FROM tree t "
     "JOIN pg_catalog.pg_inherits i ON i.inhparent = t.relation AND NOT i.inhdetachpending) "
     "SELECT t.root, c.oid, c.relfilenode, n.nspname, c.relname, c.relkind <> 'r' OR c.relpersistence <> 'p', "
     "c.xmin::text, " +
     pg::has_replica_identity("c") +
-    ", t.attached, c.relfilenode <> c.oid AND c.xmin::text <> t.by FROM tree t JOIN pg_catalog.pg_class c ON c.oid = "
+    ", t.attached, c.relfilenode <> c.oid FROM tree t JOIN pg_catalog.pg_class c ON c.oid = "
     "t.relation AND c.relkind <> 'p' "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid";
 

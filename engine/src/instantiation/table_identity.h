@@ -55,7 +55,7 @@ struct SourceTable {
   Published published = Published::nothing;
   std::vector<uint32_t> with_rows;    // leaves that had rows already when they became partitions
   std::vector<uint32_t> outside_wal;  // leaves whose changes are in no WAL: unlogged ones, foreign tables
-  // Leaves that were truncated or rewritten between becoming partitions and being seen first.
+  // Leaves that were truncated or rewritten before they were seen first, as partitions perhaps.
   std::vector<uint32_t> rewritten_unseen = {};
   // Each leaf's pg_class.xmin: the transaction, or subtransaction, that has changed its catalog row last.
   std::map<uint32_t, uint32_t> changed_by = {};

@@ -251,3 +251,53 @@ def test_what_rules_drop_is_not_sent(twins: Twins) -> None:
     for stream in (scene.stream, twins.other):
         assert captured(scene, stream, "lcrs") == 20
     assert len(scene.at_destination("SELECT id FROM item WHERE id > 10000")) == 20
+
+
+class Decoding:
+    """The plugin asked by SQL, as anybody with REPLICATION can."""
+
+    def __init__(self, scene: Scene) -> None:
+        scene.run_at_source("CREATE TABLE words (id integer PRIMARY KEY, a text);")
+        scene.at_source("CREATE PUBLICATION words FOR TABLE words",
+                        "SELECT pg_create_logical_replication_slot('words', 'thalweg_output')",
+                        "INSERT INTO words VALUES (1, repeat('a', 100000) || 'b')")
+        self.scene = scene
+        self.relation = scene.source.value(scene.database, "SELECT 'words'::regclass::oid::int")
+
+    def read(self, condition: str, connection: psycopg.Connection[Any] | None = None) -> None:
+        row_filter = f'({self.relation} insert "public" "words" (("a" 25 100)) {condition})'
+        with self.scene.source.connect(self.scene.database) as own:
+            (connection or own).execute(
+                "SELECT count(*) FROM pg_logical_slot_peek_binary_changes('words', NULL, NULL, 'proto_version', '1', "
+                "'publication_names', 'words', 'batch_version', '3', 'row_filters', %s)", (row_filter,))
+
+
+@pytest.fixture
+def decoding(scene: Scene) -> Iterator[Decoding]:
+    if not scene.libraries:
+        pytest.skip("pgoutput evaluates no rules")
+    yield Decoding(scene)
+    scene.at_source("SELECT pg_drop_replication_slot('words')")
+
+
+def test_a_filter_of_any_size_can_be_cancelled(decoding: Decoding) -> None:
+    """Each LIKE by itself cannot: PostgreSQL does not look while it matches."""
+    slow = "".join(f'(call textlike (column 0) (value 25 "{(b"%" + b"a" * n + b"c%").hex()}"))' for n in range(800, 1200))
+    with decoding.scene.source.connect(decoding.scene.database) as connection:
+        connection.execute("SET statement_timeout = '1s'")
+        began = time.monotonic()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            decoding.read(f"(or {slow})", connection)
+        assert time.monotonic() - began < SECONDS / 4
+        connection.execute("SET statement_timeout = '20ms'")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            decoding.read("(and " + '(null (value 25 "00"))' * 300_000 + ")", connection)
+
+
+def test_a_filter_that_is_too_large_or_not_valid_is_refused(decoding: Decoding) -> None:
+    with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="8388608 bytes"):
+        decoding.read("(and " + '(null (value 25 ""))' * 500_000 + ")")
+    for condition in ('(call textlike (column 0) (value 25 "616"))', '"' + "é" * 200, '(true "a""b")'):
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match="is not valid"):
+            decoding.read(condition)
+    decoding.read('(call texteq (column 0) (value 25 "61"))')

@@ -305,16 +305,21 @@ def test_changes_of_partitions_that_nothing_publishes(scene: Scene, change: str)
 
 
 def test_a_partition_that_was_truncated_before_anybody_looked(scene: Scene) -> None:
-    """Also one that has come and was truncated while the engine was away."""
+    """Also one that has come and was truncated while the engine was away, and one that was detached meanwhile."""
     scene.run_at_source(EVENTS)
     scene.start_stream([("public", "event")])
-    for number, restarts in ((3, False), (4, True)):
+    for number, restarts, detour in ((3, False, False), (4, True, False), (5, False, True)):
         ahead = f"CREATE TABLE event_{number} PARTITION OF event FOR VALUES FROM ({number}) TO ({number + 1})"
         scene.at_destination(ahead)
         if restarts:
             scene.engine.kill()
         scene.run_at_source(f"{ahead}; INSERT INTO event SELECT n, {number}, 'gone' FROM generate_series(1, 9) n; "
-                            f"TRUNCATE event_{number}; INSERT INTO event VALUES (100, {number}, 'stays')")
+                            f"TRUNCATE event_{number}")
+        if detour:
+            scene.run_at_source(f"BEGIN; ALTER TABLE event DETACH PARTITION event_{number}; ALTER TABLE event ATTACH "
+                                f"PARTITION event_{number} FOR VALUES FROM ({number}) TO ({number + 1}); COMMIT")
+        else:
+            scene.run_at_source(f"INSERT INTO event VALUES (100, {number}, 'stays')")
         if restarts:
             scene.engine.start()
         assert scene.engine.wait_aborted(scene.stream)["code"] == "table_trouble"
@@ -324,17 +329,35 @@ def test_a_partition_that_was_truncated_before_anybody_looked(scene: Scene) -> N
 
 
 def test_an_empty_table_that_is_attached_is_no_trouble(scene: Scene) -> None:
-    """Though it was truncated once."""
     scene.run_at_source(EVENTS)
     scene.start_stream([("public", "event")])
     scene.at_destination("CREATE TABLE event_3 PARTITION OF event FOR VALUES FROM (3) TO (4)")
-    scene.run_at_source("CREATE TABLE event_3 (LIKE event INCLUDING ALL); INSERT INTO event_3 VALUES (1, 3, 'x'); "
-                        "TRUNCATE event_3; ALTER TABLE event ATTACH PARTITION event_3 FOR VALUES FROM (3) TO (4)")
+    scene.run_at_source("CREATE TABLE event_3 (LIKE event INCLUDING ALL); "
+                        "ALTER TABLE event ATTACH PARTITION event_3 FOR VALUES FROM (3) TO (4)")
     time.sleep(5)  # two looks
     scene.at_source("INSERT INTO event VALUES (2, 3, 'through the root')")
     scene.wait_applied()
     assert table_of(scene, "event")["trouble"] is None
     assert_events_same(scene)
+
+
+@pytest.mark.parametrize("destinations_own", [False, True])
+def test_a_truncate_that_a_rule_drops_is_no_trouble_of_the_partitions(scene: Scene, destinations_own: bool) -> None:
+    scene.run_at_source(EVENTS)
+    event = {"schema": "public", "table": "event"}
+    keeps = {"negative": [{"name": "keeps", "operations": ["TRUNCATE"]}]}
+    scene.engine.define_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo, [], {})
+    stream = scene.engine.streams[scene.stream]
+    stream["tables"] = [event if destinations_own else event | {"rules": keeps}]
+    if destinations_own:
+        stream["destinations"][0]["rules"] = [event | keeps]
+    scene.engine.put_desired()
+    scene.wait_replicating()
+    scene.run_at_source("TRUNCATE event; INSERT INTO event VALUES (1000, 1, 'after'); TRUNCATE event_2")
+    scene.wait_applied()
+    time.sleep(5)  # two looks
+    assert table_of(scene, "event")["trouble"] is None
+    assert scene.at_destination("SELECT count(*) FROM event") == [(101,)]
 
 
 def test_a_partition_of_a_partition_that_was_away(scene: Scene) -> None:

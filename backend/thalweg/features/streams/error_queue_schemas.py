@@ -11,8 +11,10 @@ from thalweg.features.streams.error_causes import CauseKind
 from thalweg.kernel.lifecycle import ExecutionState
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, Resource
 
-REASON_LENGTH_MIN = 3
-REASON_LENGTH_MAX = 1000
+Reason = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=3, max_length=1000, pattern=NO_CONTROL_CHARACTERS)
+]
+"""Of an operator, kept in the audit log."""
 VALUES_CHARACTERS_MAX = 100_000
 COLUMNS_MAX = 1600
 """The columns that a table can have in PostgreSQL."""
@@ -253,10 +255,7 @@ class ChangeEdit(Body):
         description="Other new values of an INSERT or UPDATE, by column: in PostgreSQL's text form, null is NULL. The "
         "destination's types check them when the transaction is tried or executed.",
     )
-    reason: str = Field(
-        min_length=REASON_LENGTH_MIN,
-        max_length=REASON_LENGTH_MAX,
-        pattern=NO_CONTROL_CHARACTERS,
+    reason: Reason = Field(
         description="Why the two databases may differ from now on. The queue shows it, and the audit log keeps it with "
         "the change.",
     )

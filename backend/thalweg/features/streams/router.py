@@ -16,8 +16,6 @@ from thalweg.features.streams import (
     table_troubles,
 )
 from thalweg.features.streams.error_queue_schemas import (
-    REASON_LENGTH_MAX,
-    REASON_LENGTH_MIN,
     ChangeEdit,
     DryRun,
     Execution,
@@ -25,6 +23,7 @@ from thalweg.features.streams.error_queue_schemas import (
     ParkedContents,
     ParkedTransactions,
     ParkedTree,
+    Reason,
 )
 from thalweg.features.streams.schemas import (
     Accepted,
@@ -40,7 +39,7 @@ from thalweg.features.streams.table_schemas import TableCopy
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.lifecycle import DestinationAction, StreamAction
-from thalweg.kernel.models import NO_CONTROL_CHARACTERS, DestinationId, Id, Page
+from thalweg.kernel.models import DestinationId, Id, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 from thalweg.live.schemas import Samples
 
@@ -180,12 +179,9 @@ async def list_errors(
 
 
 ErrorId = Annotated[int, Path(ge=1, le=2**62)]
-Reason = Annotated[
-    str,
+DiscardReason = Annotated[
+    Reason,
     Query(
-        min_length=REASON_LENGTH_MIN,
-        max_length=REASON_LENGTH_MAX,
-        pattern=NO_CONTROL_CHARACTERS,
         description="Why the two databases may differ from now on. The audit log keeps the reason with what was "
         "discarded.",
     ),
@@ -291,7 +287,7 @@ async def restore_error(
 
 @router.delete(f"{DESTINATION}/errors/{{error_id}}", status_code=204, operation_id="stream_errors_delete")
 async def delete_error(
-    stream_id: Id, destination_id: DestinationId, error_id: ErrorId, context: Operator, reason: Reason
+    stream_id: Id, destination_id: DestinationId, error_id: ErrorId, context: Operator, reason: DiscardReason
 ) -> None:
     """Discard a parked transaction: its changes are never applied. The audit log keeps the first 100 of them, values
     cut at 1 KiB."""

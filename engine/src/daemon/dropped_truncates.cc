@@ -1,0 +1,48 @@
+#include "daemon/dropped_truncates.h"
+
+#include <span>
+
+#include "daemon/rule_sets.h"
+#include "lcr/frame.h"
+#include "rules/source_table.h"
+
+namespace thalweg::daemon {
+namespace {
+
+using instantiation::TableName;
+
+bool drops_truncate(const control::RulesDefinition& definition, const rules::RuleTable& table,
+                    base::RelationId relation, const std::string& source_name) {
+  const rules::RuleSets sets = rule_sets(definition);
+  auto compiled = rules::TableRules::compile(sets, table);
+  if (!compiled) return false;
+  const auto frame = lcr::make_truncate_frame({1}, {}, {1}, 0, std::span(&relation, 1));
+  rules::Scratch scratch;
+  const rules::ChangeContext context{.source = source_name, .tag = {}, .commit_time = {}};
+  return compiled->judge(lcr::FrameView::trusted(frame.data()), context, scratch).decision == rules::Decision::drop;
+}
+
+}  // namespace
+
+base::Result<std::set<TableName>> with_dropped_truncates(pg::Connection& source, const control::Delivery& delivery,
+                                                         const instantiation::TableRecords& records,
+                                                         const instantiation::SourceTables& now) {
+  std::set<TableName> names;
+  for (const control::TableRules* const rules : {&delivery.stream.rules, &delivery.destination.rules}) {
+    for (const auto& [ref, definition] : *rules) {
+      const TableName name{ref.schema, ref.table};
+      const auto record = records.find(name);
+      const auto* const captured = record == records.end() ? nullptr : now.find(record->second.identity.relation);
+      if (captured == nullptr) continue;
+      THALWEG_ASSIGN(auto table, rules::read_table(source, captured->name.schema, captured->name.name));
+      if (!table) continue;
+      table->schema = name.schema;  // rules name a table as the stream does
+      table->name = name.name;
+      const base::RelationId relation{captured->now.relation};
+      if (drops_truncate(definition, *table, relation, delivery.stream.source.name)) names.insert(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace thalweg::daemon
