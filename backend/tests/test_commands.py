@@ -13,14 +13,13 @@ from urllib.parse import quote
 import httpx
 import pytest
 from fastapi import FastAPI
-from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from tests.conftest import PASSWORD, Sides, Users
 from tests.features.test_streams import STREAMS, created
 from tests.features.test_table_troubles import trouble, until
 from tests.support.authenticator import Authenticator, browser_of
-from tests.support.engine_double import TOKEN, EngineDouble, example
+from tests.support.engine_double import EngineDouble, example
 from tests.support.servers import free_port
 from tests.support.serving import serve, without_lifespan
 from tests.test_collector import collector  # noqa: F401
@@ -522,53 +521,6 @@ async def test_a_stream_is_made_of_the_wizards_yaml(
         assert (refused.code, why in refused.err, "cure:" in refused.err) == (1, True, True), refused.err
     again = await run("streams", "create-from", "-", stdin=text)
     assert again.code == 1 and "Traceback" not in again.err
-
-
-async def test_administration(shell: Shell, double: tuple[EngineDouble, str], tmp_path: Path) -> None:
-    admin = shell.admin
-    assert "revision" in (await admin("migrate")).out
-    made = await admin("create-admin", "grace")
-    password = made.out.split("password: ")[1].strip()
-    assert "exists already" in (await admin("create-admin", "grace")).out
-    login = ["login", "--user", "grace", "--password-stdin"]
-    assert (await shell(*login, stdin=password + "\n")).code == 0
-    assert (await admin("set-password", "grace", stdin="short\n")).code == 1
-    assert (await admin("set-password", "grace", stdin="another password\n")).code == 0
-    assert (await shell(*login, stdin="another password\n")).code == 0
-    token = (await admin("create-token", "--user", "grace", "--role", "viewer")).out.strip()
-    assert (await Shell({**shell.environment, "THALWEG_TOKEN": token})("status")).code == 0
-    file = tmp_path / "engine-token"
-    file.write_text(TOKEN + "\n")
-    enrol = ["enrol-local", "--token-file", str(file), "--url", double[1]]
-    assert "enrolled already" not in (await admin(*enrol)).out
-    assert "enrolled already" in (await admin(*enrol)).out
-
-
-async def test_administration_without_a_store(shell: Shell) -> None:
-    url = f"postgresql://postgres@127.0.0.1:{free_port()}/store"
-    away = Shell({**shell.environment, "THALWEG_STORE_URL": url})
-    for command in ("migrate", "create-admin"):
-        answer = await away.admin(command)
-        assert (answer.code, "cure:" in answer.err) == (1, True)
-
-
-async def test_administration_refuses_what_nobody_could_use(shell: Shell) -> None:
-    for command in (("create-admin", "x" * 101), ("create-token", "--user", "admin", "--expires-in-days", "0")):
-        answer = await shell.admin(*command)
-        assert (answer.code, "error:" in answer.err, "Traceback" in answer.err) == (1, True, False), answer.err
-
-
-@pytest.mark.parametrize("scheme", ["postgres", "mysql"])
-async def test_no_program_prints_the_stores_password(shell: Shell, scheme: str) -> None:
-    url = f"{scheme}://thalweg:a-Secret99@127.0.0.1/store"
-    away = Shell({**shell.environment, "THALWEG_STORE_URL": url})
-    answer = await away.admin("create-admin", "q")
-    assert answer.code == 1
-    assert "must begin with postgresql://" in answer.err
-    assert "a-Secret99" not in answer.err + answer.out
-    with pytest.raises(ValidationError) as refused:
-        Settings(store_url=url)
-    assert "a-Secret99" not in str(refused.value), "API and collector print it as it is"
 
 
 async def test_a_pipe_gets_whole_values(shell: Shell, users: Users, registered: dict[str, str]) -> None:

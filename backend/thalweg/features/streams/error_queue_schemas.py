@@ -14,7 +14,7 @@ from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, Resource
 Reason = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=3, max_length=1000, pattern=NO_CONTROL_CHARACTERS)
 ]
-"""What an operator gives, and the audit log keeps."""
+"""A reason that an operator gives; the audit log keeps it."""
 VALUES_CHARACTERS_MAX = 100_000
 COLUMNS_MAX = 1600
 """The columns that a table can have in PostgreSQL."""
