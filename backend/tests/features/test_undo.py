@@ -290,6 +290,22 @@ def test_of_rows_that_are_alike_one_is_changed(session: psycopg.Connection[Any])
     assert session.execute(undo.sql.encode()).rowcount == 1
 
 
+@pytest.mark.parametrize("name", ["a", "found", "$undo$"])
+def test_a_script_fails_where_a_row_without_a_key_is_another_by_now(
+    session: psycopg.Connection[Any], name: str
+) -> None:
+    session.execute(
+        f"DROP TABLE IF EXISTS t; CREATE TABLE t (\"{name}\" text, b json); INSERT INTO t VALUES ('$undo$', '{{}}')"
+    )
+    found = change("UPDATE", column(name, value("old"), value("$undo$")), column("b", value("{}"), value("{}"), "json"))
+    script = "".join(script_of([script_part(found, undo_of(found))], 0))
+    session.execute(script.encode())
+    assert session.execute("SELECT * FROM t").fetchall() == [("old", {})]
+    with pytest.raises(psycopg.errors.RaiseException, match="change 1 is not as the change left it"):
+        session.execute(script.encode())
+    session.execute("ROLLBACK")
+
+
 def test_a_script_undoes_a_row_s_life(session: psycopg.Connection[Any]) -> None:
     session.execute(
         "DROP TABLE IF EXISTS t; CREATE TABLE t (id bigint PRIMARY KEY, a text); INSERT INTO t VALUES (6, 'new')"

@@ -254,6 +254,15 @@ class ApplyHarness {
     return sum;
   }
 
+  int64_t gauge(std::string_view sub_component, std::string_view name) {
+    int64_t sum = 0;
+    for (const auto& sample : apply_->sample()) {
+      if (sample.sub_component != sub_component) continue;
+      for (const auto& [gauge_name, value] : sample.gauges) sum += gauge_name == name ? value : 0;
+    }
+    return sum;
+  }
+
  private:
   base::UnixMicros now() const { return clock_.unix_now(); }
   void append(std::vector<std::byte> frame) { history_.push_back(std::move(frame)); }

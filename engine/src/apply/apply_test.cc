@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "apply/apply_harness.h"
+#include "apply/frame_blocks.h"
 
 // The whole component: frames in, rows at a real destination out.
 
@@ -231,6 +232,31 @@ TEST(Apply, ATransactionThatComesInDribletsHoldsNoMoreMemoryThanItNeeds) {
   h.feed();
   EXPECT_TRUE(h.wait_until_applied(end));
   EXPECT_EQ(h.select("SELECT count(*) FROM items"), "600");
+}
+
+TEST(Apply, SmallTransactionsThatWaitShareTheirMemoryThoughTheReaderRestsBetweenThem) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  constexpr uint64_t kTransactions = 100;
+  base::Lsn end;
+  for (uint64_t i = 0; i < kTransactions; ++i) end = h.insert_one("items", {static_cast<int64_t>(i), "x", 1});
+  auto locker = pg::Connection::open(h.conninfo(), {.search_path = "public"});
+  ASSERT_TRUE(locker) << locker.error().message;
+  ASSERT_TRUE(locker->script("BEGIN; LOCK TABLE items IN ACCESS EXCLUSIVE MODE"));
+  ASSERT_TRUE(h.start());
+  h.feed(1);  // TABLE
+  for (uint64_t i = 1; i <= kTransactions; ++i) {
+    h.feed(3);
+    const auto rests = [&] { return h.counter("APPLY READER", "lcrs") == i && h.reader_state() == "IDLE"; };
+    for (int tries = 0; tries < 100'000 && !rests(); ++tries)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    ASSERT_TRUE(rests()) << "transaction " << i << ", the reader is " << h.reader_state();
+  }
+  EXPECT_LE(h.gauge("APPLY READER", "held_bytes"), static_cast<int64_t>(4 * kBlockBytes));
+  ASSERT_TRUE(locker->script("COMMIT"));
+  EXPECT_TRUE(h.wait_until_applied(end));
+  EXPECT_EQ(h.select("SELECT count(*) FROM items"), "100");
 }
 
 TEST(Apply, ASpillThatReachesItsLimitStopsItAndNothingIsLost) {

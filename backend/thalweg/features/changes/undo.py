@@ -8,7 +8,10 @@ from thalweg.features.changes.sql_text import equals, identifier, shown, typed
 from thalweg.kernel.words import counted, listed
 
 NAMED_MAX = 5
-ALIKE = "Only all of its columns together identify the row: of several rows that are alike, one is changed."
+ALIKE = (
+    "Only all of its columns together identify the row: it is found while it is as this change left it, and of several "
+    "that are alike, one is changed."
+)
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,19 @@ def script_part(change: FoundChange, undo: Undo) -> str:
     at = change.commit_time.isoformat().replace("+00:00", "Z")
     if undo.sql is None:
         return f"{what}, committed at {at}, is NOT undone: {undo.note}\n"
-    note = f"-- {undo.note}\n" if undo.note else ""
-    return f"{what}, committed at {at}\n{note}{undo.sql}\n"
+    if undo.note is None:
+        return f"{what}, committed at {at}\n{undo.sql}\n"
+    return f"{what}, committed at {at}\n-- {undo.note}\n{_or_error(undo.sql, change.number)}\n"
+
+
+def _or_error(sql: str, number: int) -> str:
+    """A statement that finds nothing would pass for one that has undone the change."""
+    quote = "$undo$"
+    while quote in sql:
+        quote = f"{quote[:-1]}_$"
+    error = f"The row of change {number} is not as the change left it: nothing is undone."
+    check = f"IF NOT FOUND THEN RAISE EXCEPTION '{error}'; END IF;"
+    return f"DO {quote}\n#variable_conflict use_column\nBEGIN\n{sql}\n{check}\nEND {quote};"
 
 
 def script_of(parts: Sequence[str], left_out: int, *, is_part: bool = False) -> Iterator[str]:

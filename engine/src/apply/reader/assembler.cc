@@ -35,12 +35,15 @@ Assembler::Assembler(SharedState& shared, BlockPool& pool, spill::SpillSpace& sp
 Assembler::~Assembler() {
   for (auto& [xid, open] : streamed_) drop_fill(open);
   whole_.transaction.reset();
-  rest();
+  drop_fill();
 }
 
 void Assembler::rest() {
-  // An open transaction holds the block anyway: with a new one after each rest, a few bytes would hold a lot of memory.
-  if (whole_.transaction && !whole_.transaction->frames.empty()) return;
+  if (fill_ != nullptr && fill_->holders.load(std::memory_order_relaxed) == 1) drop_fill();
+}
+
+void Assembler::drop_fill() {
+  if (whole_.transaction && !whole_.transaction->frames.empty()) return;  // it holds the block anyway
   if (fill_ != nullptr) pool_.drop(fill_);
   fill_ = nullptr;
 }

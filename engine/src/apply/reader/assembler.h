@@ -54,8 +54,11 @@ class Assembler {
   uint64_t open_disk_bytes() const;
   // Transactions whose commit or abort has not come: all of them count, the oldest and largest are shown.
   telemetry::TransactionSamples sample() const;
-  // Gives the block up that is being filled, so that its memory can come back.
+  // Nothing comes at present: gives the block up that is being filled, unless transactions that wait hold it anyway.
+  // With a new one after each rest, a few bytes each would hold a lot of memory.
   void rest();
+  // Gives it up in any case, so that its memory can come back.
+  void drop_fill();
 
  private:
   struct Open {

@@ -63,7 +63,7 @@ void Reader::run() {
   time_.enter(Activity::busy);
   const auto done = read();
   if (!done && done.error().code != ErrorCode::engine_stopping) out_.fail_with(done.error());
-  assembler_.rest();
+  assembler_.drop_fill();
   state_.set("IDLE");
   out_.close();
 }
@@ -259,7 +259,7 @@ base::Result<void> Reader::keep_within_budget() {
       THALWEG_ASSIGN(const bool spilled, assembler_.spill_largest());
       if (spilled) continue;
     }
-    assembler_.rest();
+    assembler_.drop_fill();
     state_.set("PAUSED FOR FLOW CONTROL");
     const ActivityScope waiting(time_, Activity::flow_control);
     const uint32_t ticket = shared_.reader_bell.ticket();

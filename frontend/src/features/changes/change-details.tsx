@@ -96,7 +96,7 @@ function Opened({ change, name }: { change: Change; name: string }) {
         <Stack gap={4}>
           <CopyBlock label="Undo as SQL" text={change.undo} copyLabel="Copy SQL" />
           <Text size="xs" c="dimmed">
-            {change.undo_note} It overwrites what has been done to the row since.
+            {change.undo_note ?? "It overwrites what has been done to the row since."}
           </Text>
         </Stack>
       )}
