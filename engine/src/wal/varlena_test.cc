@@ -22,7 +22,8 @@ std::string header(uint32_t bytes, bool is_compressed = false) {
 }
 
 TEST(VarlenaTest, HasItsContentOfEitherLength) {
-  const auto whole = parse_varlena(bytes_of(kShort + "abcd and more"));
+  const std::string brief = kShort + "abcd and more";
+  const auto whole = parse_varlena(bytes_of(brief));
   ASSERT_TRUE(whole);
   EXPECT_EQ(text_of(whole->content), "abcd");
   EXPECT_EQ(whole->bytes, 5U);
@@ -31,7 +32,8 @@ TEST(VarlenaTest, HasItsContentOfEitherLength) {
   ASSERT_TRUE(long_one);
   EXPECT_EQ(text_of(long_one->content), "abcd");
   EXPECT_EQ(long_one->bytes, 8U);
-  const auto fixed = parse_value(bytes_of("abcd and more"), 4);
+  const std::string plain = "abcd and more";
+  const auto fixed = parse_value(bytes_of(plain), 4);
   ASSERT_TRUE(fixed);
   EXPECT_EQ(text_of(fixed->content), "abcd");
 }
