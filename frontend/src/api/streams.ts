@@ -371,6 +371,8 @@ export interface TableResolution {
   destinationId: string;
   schema: string;
   table: string;
+  /** Why a table is copied again; the audit log keeps it. */
+  reason?: string;
 }
 
 /** Resolves the trouble of a table that is no longer what it was at the source. */
@@ -378,7 +380,7 @@ export function useTableResolution(id: string) {
   const changed = useStreamsChanged();
   const of = "/api/v1/streams/{stream_id}";
   return useMutation({
-    mutationFn: async ({ resolution, destinationId, schema, table }: TableResolution) => {
+    mutationFn: async ({ resolution, destinationId, schema, table, reason }: TableResolution) => {
       const body = { schema, table };
       const stream = { path: { stream_id: id } };
       const destination = { path: { stream_id: id, destination_id: destinationId } };
@@ -388,7 +390,13 @@ export function useTableResolution(id: string) {
         await unwrap(client.POST(`${of}/tables:remove`, { params: stream, body }));
       else if (resolution === "accept")
         await unwrap(client.POST(`${at}/tables:accept`, { params: destination, body }));
-      else await unwrap(client.POST(`${at}/tables:copy`, { params: destination, body }));
+      else
+        await unwrap(
+          client.POST(`${at}/tables:copy`, {
+            params: destination,
+            body: reason ? { ...body, reason } : body,
+          }),
+        );
     },
     onSettled: changed,
   });

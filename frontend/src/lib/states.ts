@@ -46,9 +46,12 @@ const ofComponents: Record<string, Words> = {
   NORMAL: ["good", "LCRs enter and leave the queue freely."],
   "IN FLOW CONTROL: TOO MANY UNBROWSED MESSAGES": [
     "warning",
-    "The queue holds as many LCRs as it may; capture waits.",
+    "The queue is full: it holds as many LCRs as it may, because a component after it takes them more slowly than they come. What fills it waits. Nothing is lost. Look at the component that the path marks as the bottleneck; the advisor names the cause and its cure.",
   ],
-  "IN FLOW CONTROL: INSUFFICIENT MEMORY": ["warning", "The queue's memory is used up; capture waits."],
+  "IN FLOW CONTROL: INSUFFICIENT MEMORY": [
+    "warning",
+    "The queue is full: its memory is used up, because a component after it takes LCRs more slowly than they come. What fills it waits. Nothing is lost. Look at the component that the path marks as the bottleneck; the advisor names the cause and its cure.",
+  ],
   IDLE: ["quiet", "Nothing to do: waiting for the component upstream."],
   "DEQUEUE MESSAGES": ["good", "Takes LCRs from the queue and puts transactions together."],
   SPILLING: ["warning", "Moves LCRs of large transactions from memory to disk."],

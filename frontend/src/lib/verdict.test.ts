@@ -5,10 +5,12 @@ const well = {
   health: { level: "ok" as const, reason: "Replicating." },
   status: "ENABLED" as const,
   desired_status: "ENABLED" as const,
+  source: { name: "shop" },
   error: null,
   slot: null,
   destinations: [],
 };
+const lag = { bytes: null, age_seconds: null };
 const path = {
   path_name: "orders → warehouse",
   verdict: "NO BOTTLENECK",
@@ -38,8 +40,11 @@ test("what is not well and what was found are one sentence", () => {
   expect(verdictOf(warned("5 min behind its source: 3.5 MiB of WAL are not applied."), [indexed])).toBe(
     "5 min behind its source: 3.5 MiB of WAL are not applied; An index is missing.",
   );
-  const retried = { ...warned("The engine is retrying. No room: none."), error: {} };
-  expect(verdictOf(retried, [indexed])).toBe("The engine is retrying: An index is missing.");
+  const retried = {
+    ...warned("The engine is retrying. No room: none."),
+    error: { title: "No room", side: "engine" },
+  };
+  expect(verdictOf(retried, [indexed])).toBe("Retrying: No room; An index is missing.");
 });
 
 test("of several paths the found one is named, and who else is behind stays", () => {
@@ -64,7 +69,7 @@ test("a finding that only repeats health gives way to the next", () => {
 test("a stream that does not run has one sentence; the alert and the figures say the rest", () => {
   const reason =
     "A row is missing in public.orders: no row. The problem is in the engine. Cure it. Its slot keeps 3 MiB.";
-  const error = { title: "A row is missing" };
+  const error = { title: "A row is missing", side: null };
   const aborted = {
     ...well,
     health: { level: "error" as const, reason },
@@ -87,7 +92,7 @@ test("a stream that does not run has one sentence; the alert and the figures say
     error,
     health: { level: "warning" as const, reason: `The engine is retrying. ${reason}` },
   };
-  expect(verdictOf(retried, undefined)).toBe("The engine is retrying.");
+  expect(verdictOf(retried, undefined)).toBe("Retrying: A row is missing.");
   expect(verdictOf({ ...aborted, status: "UNKNOWN" }, undefined)).toBe(reason);
 });
 
@@ -103,10 +108,45 @@ test("who holds a lock stands in the place of the advice to look for one", () =>
   );
 });
 
+test("what is retried is named, with what is wrong and how far behind it is", () => {
+  const error = { title: "The database cannot be reached", side: "destination" };
+  const told = `${error.title}: Destination "warehouse": connection refused.`;
+  const away = (name: string, age_seconds: number | null) => ({
+    state: "RETRYING" as const,
+    database: { name },
+    error,
+    tables: [],
+    lag: { bytes: 4096, age_seconds },
+  });
+  const down = {
+    ...warned(`The engine is retrying. ${told}`),
+    error,
+    destinations: [away("warehouse", 200)],
+  };
+  expect(verdictOf(down)).toBe("Retrying warehouse, 3\u00a0min behind: The database cannot be reached.");
+  expect(verdictOf({ ...down, destinations: [away("warehouse", 40)] })).toBe(
+    "Retrying warehouse: The database cannot be reached.",
+  );
+  const sourceDown = { ...down, error: { ...error, side: "source" } };
+  expect(verdictOf(sourceDown)).toBe("Retrying shop: The database cannot be reached.");
+  const ofSeveral = (reason: string, ...destinations: (typeof down)["destinations"]) =>
+    verdictOf({ ...down, ...warned(reason), error: null, destinations });
+  const well = { ...away("south", 0), state: "REPLICATING" as const, error: null };
+  expect(
+    ofSeveral(
+      `The engine is retrying db.1; south goes on. ${told} And 1 more.`,
+      ...([away("db.1", 7300), well] as (typeof down)["destinations"]),
+    ),
+  ).toBe("Retrying db.1, 2 h 1\u00a0min behind: The database cannot be reached; south goes on. And 1 more.");
+  expect(
+    ofSeveral(`The engine is retrying north and south. ${told}`, away("north", 90), away("south", 90)),
+  ).toBe("Retrying north and south: The database cannot be reached.");
+});
+
 test("what the alerts below tell is not repeated", () => {
   const reason = "north has stopped; south goes on. Its disk is full: no space left. And 1 more.";
-  const error = { title: "Its disk is full" };
-  const north = { state: "ABORTED" as const, database: { name: "north" }, error, tables: [] };
+  const error = { title: "Its disk is full", side: null };
+  const north = { state: "ABORTED" as const, database: { name: "north" }, error, tables: [], lag };
   const failed = { ...well, health: { level: "error" as const, reason }, destinations: [north] };
   expect(verdictOf(failed, undefined)).toBe("north has stopped; south goes on. And 1 more.");
   const cure = "Copy the table again.";
@@ -133,7 +173,7 @@ test("what concerns the source names no destination", () => {
 });
 
 test("paused destinations are named beside the findings", () => {
-  const own = { error: null, tables: [] };
+  const own = { error: null, tables: [], lag };
   const paused = (name: string) => ({ ...own, state: "PAUSED" as const, database: { name } });
   const running = { ...own, state: "REPLICATING" as const, database: { name: "reports" } };
   const rests = { ...path, verdict: "PAUSED", explanation: "It is paused." };

@@ -1,5 +1,6 @@
 // One sentence about a stream: what its findings say, after what its health says where it is not well.
 
+import { asText, duration } from "./format";
 import { firstSentence, listed, withFullStop } from "./sentences";
 import type { HealthLevel, ObservedStatus, ShownState } from "./states";
 
@@ -12,16 +13,23 @@ interface Judged {
   top_finding_code: string | null;
 }
 
+interface Failure {
+  title: string;
+  side: string | null;
+}
+
 interface Healthy {
   health: { level: HealthLevel; reason: string };
   status: ObservedStatus;
   desired_status: "ENABLED" | "DISABLED" | "DROPPED";
-  error: object | null;
+  source: { name: string };
+  error: Failure | null;
   slot: { wal_status: string | null } | null;
   destinations: readonly {
     state: ShownState;
     database: { name: string };
-    error: { title: string } | null;
+    error: Failure | null;
+    lag: { bytes: number | null; age_seconds: number | null };
     tables: readonly { trouble: { cure: string } | null }[];
   }[];
 }
@@ -42,7 +50,7 @@ const ADD_NOTHING = [
 /** `paths` are those of an analysis, the most pressing first; undefined while there is none. */
 export function verdictOf(stream: Healthy, paths: Judged[] = []): string {
   const { health, destinations } = stream;
-  const resting = restingInWords(stream);
+  const resting = retryInWords(stream) ?? restingInWords(stream);
   // Findings about a stream that rests are of the time before that.
   if (resting && stream.status !== "ENABLED") return resting;
   if (health.level !== "ok") {
@@ -73,7 +81,7 @@ function withFinding(reason: string, path: Judged, pathCount: number): string {
 }
 
 /**
- * Of a stream that does not run or is tried again; null of others. The error with its cure stands in the alert below, and
+ * Of a stream that does not run or has an error; null of others. The error with its cure stands in the alert below, and
  * what waits at the source in the figures.
  */
 function restingInWords({ health, status, desired_status, error, slot }: Healthy): string | null {
@@ -85,11 +93,37 @@ function restingInWords({ health, status, desired_status, error, slot }: Healthy
     : firstSentence(health.reason);
 }
 
+/**
+ * Of a stream or destinations that are tried again: which database, and what is wrong with it; null of others. The API
+ * does not say since when it is tried: the age of what waits for one destination is about as long.
+ */
+function retryInWords({ health, status, source, error, destinations }: Healthy): string | null {
+  const found = /^The engine is retrying(?: (.+?))?(; .+)?\.$/.exec(firstSentence(health.reason));
+  const failing = destinations.filter((own) => own.error && health.reason.includes(own.error.title));
+  const failure = error ?? failing[0]?.error;
+  if (!found || !failure || status !== "ENABLED") return null;
+  const [, named, goOn = ""] = found;
+  const name = named ?? (failure.side === "source" ? source.name : ofOnly(failure, destinations));
+  const [only] = failing.filter(({ database }) => database.name === name);
+  const minutes = only?.lag.bytes ? Math.floor((only.lag.age_seconds ?? 0) / 60) : 0;
+  const behind = minutes > 0 ? `, ${asText(duration(minutes * 60))} behind` : "";
+  return `Retrying${name ? ` ${name}` : ""}${behind}: ${failure.title.replace(/\.$/, "")}${goOn}.${andMore(health.reason)}`;
+}
+
+/** The name of a stream's only destination where the error is there. */
+function ofOnly({ side }: Failure, destinations: Healthy["destinations"]): string | undefined {
+  return side === "destination" && destinations.length === 1 ? destinations[0]?.database.name : undefined;
+}
+
+/** The end of a reason that tells the first of several troubles. */
+function andMore(reason: string): string {
+  return / And \d+ more\.$/.exec(reason)?.[0] ?? "";
+}
+
 /** Alerts below tell a destination's error, and a table's cure. */
 function withoutTold(reason: string, destinations: Healthy["destinations"]): string {
-  const more = / And \d+ more\.$/.exec(reason)?.[0] ?? "";
   if (destinations.some(({ error }) => error && reason.includes(error.title)))
-    return firstSentence(reason) + more;
+    return firstSentence(reason) + andMore(reason);
   const cures = destinations.flatMap(({ tables }) => tables.flatMap(({ trouble }) => trouble?.cure ?? []));
   const told = cures.find((cure) => reason.includes(` ${cure}`));
   return told ? reason.replace(` ${told}`, "") : reason;

@@ -283,6 +283,37 @@ describe("a capture that a full backlog holds up", () => {
   });
 });
 
+describe("a queue in flow control", () => {
+  const show = (queueState: string, backlogState: "FULL" | "ON DISK") => {
+    const backlog = { state: backlogState, bytes: 9, lcrs: 1, frames: 1, age_seconds: 60, limit_bytes: 9 };
+    const parts = components.map((part) => (part.type === "QUEUE" ? { ...part, state: queueState } : part));
+    renderUi(
+      <ComponentStrip
+        sample={sample(AT, { components: parts })}
+        stream={stream({ destinations: [destination({ backlog })] })}
+      />,
+    );
+    return screen.getByRole("listitem", { name: "Queue" });
+  };
+
+  it.each(["TOO MANY UNBROWSED MESSAGES", "INSUFFICIENT MEMORY"])("says of %s what to do next", (cause) => {
+    const queue = show(`IN FLOW CONTROL: ${cause}`, "ON DISK");
+    expect(queue).toHaveTextContent("The queue is full");
+    expect(queue).toHaveTextContent("Nothing is lost");
+    expect(queue).toHaveTextContent("the advisor names the cause and its cure");
+  });
+
+  it("waits for the backlog that is full", () => {
+    const queue = show("IN FLOW CONTROL: TOO MANY UNBROWSED MESSAGES", "FULL");
+    expect(queue).toHaveTextContent("The backlog of warehouse is full");
+    expect(queue).not.toHaveTextContent("advisor");
+  });
+
+  it("is silent where LCRs enter and leave freely", () => {
+    expect(show("NORMAL", "ON DISK")).not.toHaveTextContent("Nothing is lost");
+  });
+});
+
 describe("ComponentTable", () => {
   it("has a row for every component", async () => {
     renderUi(<ComponentTable sample={sample(AT)} />);

@@ -14,7 +14,7 @@ import { asText, bytes, latency } from "@/lib/format";
 import { stateInWords, waitsForRoom } from "@/lib/states";
 import { TimeLegend } from "@/ui/time-bar";
 import { ToneBadge } from "@/ui/tone";
-import { Appliers, Card, QueueDepth } from "./component-cards";
+import { Appliers, Card, FlowControl, QueueDepth } from "./component-cards";
 import classes from "./component-strip.module.css";
 import { arrange, ofDestination, outputPlugin, type StripComponents } from "./components";
 import { type StripMarks, StripMarksContext } from "./strip-marks";
@@ -105,6 +105,7 @@ function SharedCards({ parts: { capture, shipment, builder, queue }, stream }: S
         {mines && builder && <Held builder={builder} />}
       </Card>
       <Card title="Queue" icon={<IconStack2 size={16} aria-hidden />} component={queue}>
+        {queue && <FlowControl queue={queue} full={waitsForRoom(stream.destinations)} />}
         {queue && <QueueDepth queue={queue} />}
       </Card>
     </>
@@ -196,6 +197,7 @@ function ReceivingCards({ parts: { sender, receiver, applyQueue } }: { parts: St
       <Card title="Sender" icon={<IconSend size={16} aria-hidden />} component={sender} />
       <Card title="Receiver" icon={<IconPlugConnected size={16} aria-hidden />} component={receiver} />
       <Card title="Apply queue" icon={<IconStack2 size={16} aria-hidden />} component={applyQueue}>
+        {applyQueue && <FlowControl queue={applyQueue} full={null} />}
         {applyQueue && <QueueDepth queue={applyQueue} />}
       </Card>
     </>

@@ -1,4 +1,4 @@
-import { screen } from "@testing-library/react";
+import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 import type { StreamError } from "@/api/types";
@@ -51,6 +51,39 @@ describe("CopyAgain", () => {
     await expectNoAxeViolations();
     await userEvent.click(screen.getByRole("button", { name: "Copy again" }));
     expect(await requests[0]?.json()).toEqual({ schema: "public", table: "orders" });
+  });
+
+  it("takes a reason, and shows the REST call that carries it", async () => {
+    const requests = stubApi({
+      "POST /api/v1/streams/stream01/destinations/north/tables:copy": { status: 202, body: {} },
+    });
+    show(differs);
+    await userEvent.click(screen.getByRole("button", { name: "Copy public.orders again" }));
+    const dialog = await screen.findByRole("dialog", { name: "Copy again: public.orders" });
+    const reason = within(dialog).getByRole("textbox", { name: "Reason" });
+    await waitFor(() => expect(reason).toHaveFocus());
+    expect(reason).toHaveAttribute("maxlength", "1000");
+    await userEvent.type(reason, " CH ");
+    expect(within(dialog).getByRole("button", { name: "Copy again" })).toBeDisabled();
+    await userEvent.type(reason, "G-7 ");
+    expect(within(dialog).getByText(/curl -X POST/)).toHaveTextContent(
+      /north\/tables:copy.*"reason": "CH G-7"/,
+    );
+    await expectNoAxeViolations();
+    await userEvent.keyboard("{Enter}");
+    await waitFor(() => expect(requests).toHaveLength(1));
+    expect(await requests[0]?.json()).toEqual({ schema: "public", table: "orders", reason: "CH G-7" });
+  });
+
+  it("forgets the reason of a copy that was not made", async () => {
+    show(differs);
+    const open = () => userEvent.click(screen.getByRole("button", { name: "Copy public.orders again" }));
+    await open();
+    await userEvent.type(await screen.findByRole("textbox", { name: "Reason" }), "the wrong table");
+    await userEvent.click(screen.getByRole("button", { name: "Cancel" }));
+    await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+    await open();
+    expect(await screen.findByRole("textbox", { name: "Reason" })).toHaveValue("");
   });
 
   it("offers one button for each destination that has the error", () => {

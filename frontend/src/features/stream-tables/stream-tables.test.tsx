@@ -54,10 +54,16 @@ const log: StreamTable = {
 
 const waits = { p50_ms: null, p99_ms: 180_000, transactions: null, last: null, at_least: true };
 
+const cellOf = (table: string, header: string) => {
+  const place = screen.getAllByRole("columnheader").findIndex((head) => head.textContent?.trim() === header);
+  const row = screen.getByText(table).closest("tr") as HTMLElement;
+  return within(row).getAllByRole("cell")[place] as HTMLElement;
+};
+
 function renderTables(mayAct: boolean, first: Partial<StreamDestination> = {}) {
   const onDestination = vi.fn();
   const destinations = [
-    destination({ id: "a", tables: [orders, quiet, log], ...first }),
+    destination({ id: "a", lcrs_per_second: 41.5, tables: [orders, quiet, log], ...first }),
     destination({
       id: "b",
       database: { id: "b", name: "archive", address: "127.0.0.1:5433/b" },
@@ -99,13 +105,32 @@ describe("StreamTables", () => {
   it("does not look well while a destination's changes wait, whatever the last one took", async () => {
     stubApi({ "POST /api/v1/streams:preview-tables": { body: { tables: [atSource] } } });
     renderTables(true, { latency: waits });
-    const row = (await screen.findByText("public.orders")).closest("tr") as HTMLElement;
-    const place = screen
-      .getAllByRole("columnheader")
-      .findIndex((head) => head.textContent?.includes("Latency"));
-    expect(within(row).getAllByRole("cell")[place]).toHaveTextContent(/^≥ 3 min ?last 2\.54 ms$/);
-    const silent = screen.getByText("public.quiet").closest("tr") as HTMLElement;
-    expect(within(silent).getAllByRole("cell")[place]).toHaveTextContent(/^≥ 3 min$/);
+    await screen.findByText("public.orders");
+    expect(cellOf("public.orders", "Latency")).toHaveTextContent(/^≥ 3 min ?last 2\.54 ms$/);
+  });
+
+  it("says what the bound is of, and has none for a table without any change", async () => {
+    stubApi({ "POST /api/v1/streams:preview-tables": { body: { tables: [atSource] } } });
+    renderTables(true, { latency: waits });
+    await screen.findByText("public.orders");
+    const bound = within(cellOf("public.orders", "Latency")).getByTitle(/counts the WAL of all databases/);
+    expect(bound).toHaveTextContent("≥ 3 min");
+    expect(cellOf("public.quiet", "Latency")).toHaveTextContent(/^–$/);
+  });
+
+  const old: [string, Partial<StreamDestination>, RegExp][] = [
+    ["that is paused", { status: "DISABLED", state: "PAUSED", lcrs_per_second: null }, /^–$/],
+    ["whose engine does not answer", { status: "UNKNOWN", state: "UNKNOWN" }, /^–$/],
+    ["without samples", { lcrs_per_second: null }, /^–$/],
+    ["without samples that is behind", { lcrs_per_second: null, latency: waits }, /^≥ 3 min$/],
+  ];
+  it.each(old)("shows no old figures of a destination %s", async (_, figures, latency) => {
+    stubApi({ "POST /api/v1/streams:preview-tables": { body: { tables: [atSource] } } });
+    renderTables(true, figures);
+    await screen.findByText("public.orders");
+    expect(cellOf("public.orders", "Rate")).toHaveTextContent(/^–$/);
+    expect(cellOf("public.quiet", "Rate")).toHaveTextContent(/^–$/);
+    expect(cellOf("public.orders", "Latency")).toHaveTextContent(latency);
   });
 
   it("tells of a table that was only truncated, before what a narrow window cuts off", async () => {

@@ -27,23 +27,26 @@ import { ConfirmResolution } from "./table-resolution";
 interface TableRow extends StreamTable {
   /** How the source identifies a row of it; undefined until the source has been asked. */
   identity: string | undefined;
-  /** How far the destination is behind, whichever table's changes wait; null: it keeps up. */
+  /** Microseconds that its last change took; null: no change, or the figures of its destination are not known. */
+  lastLatency: number | null;
+  /** How far the destination is behind, whichever table's changes wait; null: it keeps up, or no change was here. */
   behindSeconds: number | null;
 }
 
+const BOUND =
+  "The destination's age: that of the oldest WAL it has not applied, which counts the WAL of all databases of the source. Nothing of this table need wait.";
+
 /** The last change's latency was good where the table's changes wait since: the age of what waits comes first. */
-function LatencyOf(table: TableRow) {
-  const last = latencyOf(table);
-  const { behindSeconds } = table;
-  if (behindSeconds === null || (last !== null && last >= behindSeconds * 1e6))
-    return <Quantity quantity={latency(last)} />;
+function LatencyOf({ lastLatency, behindSeconds }: TableRow) {
+  if (behindSeconds === null || (lastLatency !== null && lastLatency >= behindSeconds * 1e6))
+    return <Quantity quantity={latency(lastLatency)} />;
   const { value, unit } = duration(behindSeconds);
   return (
-    <Stack gap={0} align="flex-end">
+    <Stack gap={0} align="flex-end" title={BOUND}>
       <Quantity quantity={{ value: `≥ ${value}`, unit }} />
-      {last !== null && (
+      {lastLatency !== null && (
         <Text size="xs" c="dimmed" style={{ whiteSpace: "nowrap" }}>
-          last {asText(latency(last))}
+          last {asText(latency(lastLatency))}
         </Text>
       )}
     </Stack>
@@ -63,6 +66,11 @@ function latencyOf({ last_change }: StreamTable): number | null {
   const from = parseMicros(last_change?.at_source);
   const to = parseMicros(last_change?.at_destination);
   return from === null || to === null ? null : Math.max(0, to - from);
+}
+
+/** As the destination's head: without samples, what its engine last reported of the tables is not of now either. */
+function hasFigures({ status, lcrs_per_second }: StreamDestination): boolean {
+  return status !== "UNKNOWN" && lcrs_per_second !== null;
 }
 
 function countColumn(
@@ -131,9 +139,9 @@ const columns: Column<TableRow>[] = [
     key: "latency",
     header: "Latency",
     definition:
-      "Of the table's last change: time from the commit at the source to the commit at the destination. Where the destination is behind, ≥ and the age of the oldest change that waits for it, of whichever table.",
+      "Of the table's last change: time from the commit at the source to the commit at the destination. Where the destination is behind, ≥ and its age, which counts the WAL of all databases of the source: nothing of this table need wait.",
     align: "right",
-    sortBy: latencyOf,
+    sortBy: ({ lastLatency }) => lastLatency,
     cell: LatencyOf,
   },
   {
@@ -223,11 +231,14 @@ export function StreamTables({
   const wanted = filter.trim().toLowerCase();
   const tables = shown?.tables ?? [];
   const behindSeconds = shown ? secondsBehind(shown) : null;
+  const isKnown = shown !== undefined && hasFigures(shown);
   const rows = tables
     .filter((table) => shownName(table).toLowerCase().includes(wanted))
     .map((table) => ({
       ...table,
-      behindSeconds,
+      changes_per_second: isKnown ? table.changes_per_second : null,
+      lastLatency: isKnown ? latencyOf(table) : null,
+      behindSeconds: table.last_change ? behindSeconds : null,
       identity: table.inserts_only ? "inserts only" : identities.get(name(table)),
     }));
   return (

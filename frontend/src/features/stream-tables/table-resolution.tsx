@@ -1,10 +1,13 @@
-import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Modal, Stack, Text, TextInput } from "@mantine/core";
+import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { type TableResolution, useTableResolution } from "@/api/streams";
 import type { Stream, StreamDestination, TroubleResolution } from "@/api/types";
 import type { RestCallSpec } from "@/lib/curl";
 import { formatCount } from "@/lib/format";
+import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "@/ui/problem-alert";
+import { RestCall } from "@/ui/rest-call";
 
 export const resolutionLabels: Record<TroubleResolution, string> = {
   copy: "Copy again",
@@ -28,20 +31,14 @@ export const ofStream = (resolution: TroubleResolution) => resolution === "follo
 
 export function callOfResolution(
   stream: Stream,
-  { resolution, destinationId, schema, table }: TableResolution,
+  { resolution, destinationId, schema, table, reason }: TableResolution,
 ): RestCallSpec {
   const at = ofStream(resolution) ? "" : `/destinations/${destinationId}`;
   return {
     method: "POST",
     path: `/api/v1/streams/${stream.id}${at}/tables:${resolution}`,
-    body: { schema, table },
+    body: reason ? { schema, table, reason } : { schema, table },
   };
-}
-
-interface ConfirmResolutionProps {
-  stream: Stream;
-  asked: TableResolution | null;
-  onClose: () => void;
 }
 
 /** How many rows go, as far as it is known: those of the copy, and what was applied since. */
@@ -59,38 +56,74 @@ function RowsThere({ destination, asked }: { destination: StreamDestination; ask
   );
 }
 
+/** The API refuses shorter ones. */
+const REASON_MIN = 3;
+
+interface AskedResolutionProps {
+  stream: Stream;
+  asked: TableResolution;
+  onClose: () => void;
+}
+
+/** The audit log keeps the reason of a copy, which may discard parked transactions; the others take none. */
+function AskedResolution({ stream, asked, onClose }: AskedResolutionProps) {
+  const resolve = useTableResolution(stream.id);
+  const [typed, setTyped] = useState("");
+  const destination = stream.destinations.find(({ id }) => id === asked.destinationId);
+  const where = destination?.database.name ?? "the destination";
+  const copies = asked.resolution === "copy";
+  const reason = typed.trim();
+  const wanted: TableResolution = reason ? { ...asked, reason } : asked;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        resolve.mutate(wanted, { onSuccess: onClose });
+      }}
+    >
+      <Stack gap="sm">
+        <Text size="sm">{consequences[asked.resolution](where)}</Text>
+        {copies && destination && <RowsThere destination={destination} asked={asked} />}
+        {copies && (
+          <TextInput
+            label="Reason"
+            description="Optional, 3 to 1000 characters. Recorded in the audit log."
+            value={typed}
+            onChange={(event) => setTyped(event.currentTarget.value)}
+            minLength={REASON_MIN}
+            maxLength={1000}
+            data-autofocus
+          />
+        )}
+        {resolve.isError && <ProblemAlert problem={problemInWords(resolve.error)} />}
+        <RestCall call={callOfResolution(stream, wanted)} />
+        <FormButtons
+          onCancel={onClose}
+          disabled={reason !== "" && reason.length < REASON_MIN}
+          loading={resolve.isPending}
+        >
+          {resolutionLabels[asked.resolution]}
+        </FormButtons>
+      </Stack>
+    </form>
+  );
+}
+
+interface ConfirmResolutionProps extends Omit<AskedResolutionProps, "asked"> {
+  /** Null: the dialogue is closed. */
+  asked: TableResolution | null;
+}
+
 /** Asks before something is done with a table, and does it. */
 export function ConfirmResolution({ stream, asked, onClose }: ConfirmResolutionProps) {
-  const resolve = useTableResolution(stream.id);
-  const destination = stream.destinations.find(({ id }) => id === asked?.destinationId);
-  const where = destination?.database.name ?? "the destination";
-  const close = () => {
-    resolve.reset();
-    onClose();
-  };
   return (
     <Modal
       opened={asked !== null}
-      onClose={close}
+      onClose={onClose}
       title={asked ? `${resolutionLabels[asked.resolution]}: ${asked.schema}.${asked.table}` : ""}
+      size="lg"
     >
-      {asked && (
-        <Stack gap="sm">
-          <Text size="sm">{consequences[asked.resolution](where)}</Text>
-          {asked.resolution === "copy" && destination && (
-            <RowsThere destination={destination} asked={asked} />
-          )}
-          {resolve.isError && <ProblemAlert problem={problemInWords(resolve.error)} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button loading={resolve.isPending} onClick={() => resolve.mutate(asked, { onSuccess: close })}>
-              {resolutionLabels[asked.resolution]}
-            </Button>
-          </Group>
-        </Stack>
-      )}
+      {asked && <AskedResolution stream={stream} asked={asked} onClose={onClose} />}
     </Modal>
   );
 }

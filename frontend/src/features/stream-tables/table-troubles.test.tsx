@@ -1,4 +1,4 @@
-import { screen } from "@testing-library/react";
+import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 import type { StreamTable } from "@/api/types";
@@ -99,6 +99,18 @@ describe("TableTroubles", () => {
     const both = ["north", "south"].map((id) => destination({ id, tables: [renamed] }));
     renderUi(<TableTroubles stream={stream({ destinations: both })} mayAct />);
     expect(screen.getAllByRole("button", { name: "Follow the rename" })).toHaveLength(1);
+  });
+
+  it("shows the call and asks for no reason where the API takes none", async () => {
+    const trouble = { ...(table.trouble as NonNullable<StreamTable["trouble"]>), kind: "RENAMED" as const };
+    const renamed = { ...table, trouble: { ...trouble, resolutions: ["follow" as const] } };
+    renderUi(
+      <TableTroubles stream={stream({ destinations: [destination({ tables: [renamed] })] })} mayAct />,
+    );
+    await userEvent.click(screen.getByRole("button", { name: "Follow the rename" }));
+    const dialog = await screen.findByRole("dialog", { name: "Follow the rename: public.orders" });
+    expect(dialog).toHaveTextContent("/api/v1/streams/stream01/tables:follow");
+    expect(within(dialog).queryByRole("textbox")).toBeNull();
   });
 
   it("counts those that it does not show", () => {

@@ -5,7 +5,7 @@ import { useMemo } from "react";
 import type { Topology } from "@/api/types";
 import { asText, bytes, rate } from "@/lib/format";
 import { EngineFrameView } from "./engine-frame";
-import { engineFrames, graphHeight, NODE_HEIGHT, NODE_WIDTH, placeNodes, shapeOf } from "./layout";
+import { engineFrames, graphHeight, NODE_HEIGHT, placeNodes, shapeOf, widthOf } from "./layout";
 import { TopologyNodeView } from "./topology-node";
 import "./topology-graph.css";
 
@@ -39,7 +39,7 @@ export function TopologyGraph({ topology, onOpen }: TopologyGraphProps) {
         id: node.id,
         type: "component",
         position: places.get(node.id) ?? { x: 0, y: 0 },
-        width: NODE_WIDTH,
+        width: widthOf(node),
         height: NODE_HEIGHT,
         data: { node, onOpen },
         sourcePosition: Position.Right,
@@ -84,7 +84,7 @@ export function TopologyGraph({ topology, onOpen }: TopologyGraphProps) {
         nodeTypes={nodeTypes}
         colorMode={scheme}
         fitView
-        fitViewOptions={{ padding: 0.12, maxZoom: 1 }}
+        fitViewOptions={{ padding: 0.04, maxZoom: 1 }}
         minZoom={0.2}
         maxZoom={1.5}
         nodesFocusable={false}

@@ -9,8 +9,9 @@ import {
 } from "@tabler/icons-react";
 import { Handle, type NodeProps, Position } from "@xyflow/react";
 import type { Topology } from "@/api/types";
-import { sentenceCase, stateInWords } from "@/lib/states";
+import { stateInWords } from "@/lib/states";
 import { ToneIcon } from "@/ui/tone";
+import { headOf, whereOf } from "./layout";
 
 type TopologyNode = Topology["nodes"][number];
 
@@ -23,16 +24,11 @@ const icons: Record<TopologyNode["kind"], typeof IconDatabase> = {
   APPLY: IconDatabaseImport,
 };
 
-const whereOf = ({ kind, label, engine }: TopologyNode): string => {
-  if (kind === "DATABASE") return "Database";
-  return engine ? `${label} · ${engine}` : label;
-};
-
 export function TopologyNodeView({ data }: NodeProps) {
   const { node, onOpen } = data as { node: TopologyNode; onOpen: (node: TopologyNode) => void };
   const Icon = icons[node.kind];
   const state = stateInWords(node.state);
-  const where = whereOf(node);
+  const [head, where] = [headOf(node), whereOf(node)];
   return (
     <>
       <Handle type="target" position={Position.Left} isConnectable={false} />
@@ -44,14 +40,14 @@ export function TopologyNodeView({ data }: NodeProps) {
       >
         <Group gap={7} wrap="nowrap">
           <Icon size={16} stroke={1.7} aria-hidden style={{ flex: "none" }} />
-          <Text size="sm" fw={600} truncate>
-            {node.kind === "DATABASE" ? node.label : sentenceCase(node.kind)}
+          <Text size="sm" fw={600} truncate title={head}>
+            {head}
           </Text>
         </Group>
         <Text size="xs" c="dimmed" truncate title={where}>
           {where}
         </Text>
-        <Group gap={5} wrap="nowrap" title={node.reason ?? state.definition}>
+        <Group gap={5} wrap="nowrap" title={`${state.label}. ${node.reason ?? state.definition}`}>
           <ToneIcon tone={state.tone} size={13} />
           <Text size="xs" truncate style={{ color: `var(--tone-${state.tone})` }}>
             {state.label}

@@ -1,7 +1,7 @@
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it } from "vitest";
-import { session, stream } from "@/test/data";
+import { database, session, stream } from "@/test/data";
 import { type Routes, renderAt, stubApi, stubEvents } from "@/test/render";
 
 const lab = { available: true, why_not: null, load: null, causes: [] };
@@ -57,6 +57,33 @@ describe("beside the only stream, the overview", () => {
 });
 
 describe("without any stream, the overview", () => {
+  const registered = (...names: string[]) => ({
+    "GET /api/v1/overview": overview(),
+    "GET /api/v1/databases": {
+      body: { items: names.map((name) => database(name, name)), next_cursor: null },
+    },
+  });
+
+  it("does not ask for databases that are registered", async () => {
+    stubApi({ ...routes, ...registered("shop", "warehouse") });
+    renderAt("/");
+    const found = await steps();
+    expect(await within(found).findByText(/^The wizard takes databases that are registered/)).toBeVisible();
+    await within(found).findByRole("link", { name: "Open the lab" });
+    expect(within(found).queryByText(/Add .*databases?/)).toBeNull();
+    expect(screen.queryByText(/wizard registers/)).toBeNull();
+    expect(screen.getByText(/^A stream replicates tables/)).toHaveTextContent("The wizard takes databases");
+  });
+
+  it("asks for the second database where there is one", async () => {
+    stubApi({ ...routes, ...registered("shop") });
+    renderAt("/");
+    const found = await steps();
+    expect(await within(found).findByText("Add another database")).toBeVisible();
+    expect(found).toHaveTextContent("shop is registered: a stream needs a source and a destination.");
+    expect(within(found).getByRole("link", { name: "Add a database" })).toHaveAttribute("href", "/databases");
+  });
+
   it("leads to databases, to a stream, to the advisor and its guide, and to the lab where there is one", async () => {
     stubApi({ ...routes, "GET /api/v1/overview": overview() });
     renderAt("/");

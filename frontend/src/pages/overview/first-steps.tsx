@@ -2,6 +2,7 @@ import { SimpleGrid, Stack, Text } from "@mantine/core";
 import { IconArrowRight, IconDatabase, IconFlask2, IconRoute, IconStethoscope } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { databasesQuery } from "@/api/databases";
 import { labQuery } from "@/api/lab";
 import { AnchorLink } from "@/ui/anchor-link";
 import { HelpLink } from "@/ui/help-link";
@@ -13,28 +14,28 @@ interface FirstStepsProps {
   hasStream: boolean;
 }
 
+/** What the wizard does with databases, by whether there are any. */
+export function wizardInWords(hasDatabases: boolean): string {
+  const first = hasDatabases
+    ? "The wizard takes databases that are registered, or registers others,"
+    : "The wizard registers two databases,";
+  return `${first} checks them, and shows what will happen before it does anything.`;
+}
+
 /** Where to go from here while there is no stream, or one, which usually is the demo's. */
 export function FirstSteps({ mayCreate, hasStream }: FirstStepsProps) {
   const hasLab = useQuery(labQuery).data?.available === true;
+  const databases = useQuery(databasesQuery).data;
   return (
     <Panel title="Next steps">
       <SimpleGrid cols={{ base: 1, sm: hasStream ? 3 : 2 }} spacing="lg">
-        {mayCreate && !hasStream && (
-          <Step icon={<IconDatabase size={18} stroke={1.7} aria-hidden />} title="Add your databases">
-            <Text size="sm" c="dimmed">
-              Register the source and the destination. The connection is tested, and what is missing comes
-              with its cure.
-            </Text>
-            <AnchorLink to="/databases" size="sm">
-              Add databases <IconArrowRight size={13} aria-hidden />
-            </AnchorLink>
-          </Step>
+        {mayCreate && !hasStream && databases && databases.length < 2 && (
+          <AddDatabases registered={databases[0]?.name} />
         )}
         {mayCreate && (
           <Step icon={<IconRoute size={18} stroke={1.7} aria-hidden />} title="Replicate your own tables">
             <Text size="sm" c="dimmed">
-              The wizard registers two databases, checks them, and shows what will happen before it does
-              anything.
+              {wizardInWords(databases?.length !== 0)}
             </Text>
             <AnchorLink to="/streams/new" size="sm">
               {hasStream ? "Create your own stream" : "Create a stream"}{" "}
@@ -64,6 +65,26 @@ export function FirstSteps({ mayCreate, hasStream }: FirstStepsProps) {
         )}
       </SimpleGrid>
     </Panel>
+  );
+}
+
+/** A stream needs two: `registered` is the only one that there is. */
+function AddDatabases({ registered }: { registered: string | undefined }) {
+  return (
+    <Step
+      icon={<IconDatabase size={18} stroke={1.7} aria-hidden />}
+      title={registered ? "Add another database" : "Add your databases"}
+    >
+      <Text size="sm" c="dimmed">
+        {registered
+          ? `${registered} is registered: a stream needs a source and a destination.`
+          : "Register the source and the destination."}{" "}
+        The connection is tested, and what is missing comes with its cure.
+      </Text>
+      <AnchorLink to="/databases" size="sm">
+        {registered ? "Add a database" : "Add databases"} <IconArrowRight size={13} aria-hidden />
+      </AnchorLink>
+    </Step>
   );
 }
 

@@ -2,6 +2,7 @@ import { Button, SimpleGrid, Stack, Text } from "@mantine/core";
 import { IconPlus, IconRoute } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { databasesQuery } from "@/api/databases";
 import { problemInWords } from "@/api/problem-in-words";
 import { sessionQuery } from "@/api/session";
 import { overviewQuery } from "@/api/streams";
@@ -15,11 +16,12 @@ import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
-import { FirstSteps } from "./first-steps";
+import { FirstSteps, wizardInWords } from "./first-steps";
 
 export function OverviewPage() {
   const overview = useQuery(overviewQuery);
   const session = useQuery(sessionQuery).data;
+  const databases = useQuery(databasesQuery).data;
   const mayCreate = covers(session?.user.role, "operator");
   const create = mayCreate && (
     <Button component={Link} to="/streams/new" leftSection={<IconPlus size={15} aria-hidden />}>
@@ -53,8 +55,7 @@ export function OverviewPage() {
               <Panel>
                 <Empty icon={<IconRoute size={40} stroke={1.5} />} title="No streams yet" actions={create}>
                   A stream replicates tables from one PostgreSQL database to another: first the existing rows,
-                  then every change. The wizard registers the databases, checks them and shows what will
-                  happen before it does anything.
+                  then every change. {wizardInWords(databases?.length !== 0)}
                   {!mayCreate && (
                     <Text size="sm">Your role can only read: ask an operator to create one.</Text>
                   )}
