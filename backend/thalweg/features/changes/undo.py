@@ -8,6 +8,7 @@ from thalweg.features.changes.sql_text import equals, identifier, shown, typed
 from thalweg.kernel.words import counted, listed
 
 NAMED_MAX = 5
+WHOLE_ROWS = "Search by key over a longer span, or set REPLICA IDENTITY FULL for the changes to come."
 ALIKE = "Only all of its columns together identify the row: of several rows that are alike, one is changed."
 
 
@@ -118,7 +119,7 @@ def _insertion(change: FoundChange) -> str:
 
 def _check_known(missing: Sequence[FoundColumn], what: str) -> None:
     if missing:
-        raise CannotUndo(f"The WAL does not have the {what} of {_names(missing)}.")
+        raise CannotUndo(f"The WAL does not have the {what} of {_names(missing)}. {WHOLE_ROWS}")
 
 
 def _check_unmasked(values: Iterable[tuple[FoundColumn, FoundValue | None]]) -> None:
