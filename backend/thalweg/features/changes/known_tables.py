@@ -49,7 +49,7 @@ async def check_known(
 
 
 def _similar(table: tuple[str, str], known: list[tuple[str, str]]) -> list[str]:
-    """Of any schema: that may be what is wrong."""
+    """Compares the names without their schemas: the schema may be what is wrong."""
     near = [table[1], *get_close_matches(table[1], dict.fromkeys(name for _, name in known[:COMPARED_MAX]))]
     found = [".".join(name) for like in near for name in known if name[1] == like]
     return list(dict.fromkeys(found))[:SHOWN_MAX]
