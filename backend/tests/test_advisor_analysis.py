@@ -9,8 +9,9 @@ import pytest
 from thalweg.advisor.analysis import PathView, analyse, with_locks
 from thalweg.advisor.schemas import Analysis, Thresholds, Verdict
 from thalweg.advisor.streams import Condition, DatabaseFacts, StreamInput
+from thalweg.cli.commands.advisor import _without_figures
 from thalweg.engine_client.error_codes import ErrorSide
-from thalweg.features.advisor.presentation import path_lines, series_of
+from thalweg.features.advisor.presentation import STATISTICS, path_lines, series_of
 from thalweg.kernel.clock import now
 from thalweg.live.schemas import ComponentType, DestinationSample, Lag, LatencySample, Sample
 
@@ -318,6 +319,21 @@ def test_a_lower_bound_of_latency_is_no_latency_of_what_arrived() -> None:
     assert (line.latency_p99_seconds, line.latency_at_least_seconds) == (0.005, 240)
     (series,) = series_of([view])
     assert (series.latency_p99_ms[-1], series.latency_at_least_ms[-2:]) == (None, [None, 240_000])
+
+
+def test_figures_that_are_not_fresh_are_left_out() -> None:
+    """Those of an engine that died a moment ago would read as of now."""
+    samples = recorded("missing_index")
+    analysis, _ = analysed(samples)
+    (line,) = path_lines(analysis, [], samples[-1].at + timedelta(seconds=14))
+    assert None not in (line.messages_per_second, line.latency_p50_seconds, line.lag_bytes)
+    at = samples[-1].at + timedelta(seconds=26)
+    (line,) = path_lines(analysis, [], at)
+    assert {getattr(line, name) for name in STATISTICS} == {None}
+    (row, *_) = analysis.path_statistics
+    words = _without_figures(at.isoformat(), row.statistic_time.isoformat())
+    assert words == "no figures: the last sample was 26 s old"
+    assert _without_figures(at.isoformat(), at.isoformat()) == "no figures"
 
 
 def test_latency_of_apply_is_that_of_appliers_that_applied_something() -> None:

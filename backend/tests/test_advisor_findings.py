@@ -11,7 +11,7 @@ from tests.rig.causes import CAUSES
 from tests.test_advisor_analysis import analysed, recorded
 from thalweg.advisor import findings as package
 from thalweg.advisor.finding import Finding
-from thalweg.advisor.findings.clues import Parameter, StreamFacts
+from thalweg.advisor.findings.clues import MOVES_AGAIN, Parameter, StreamFacts
 from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.findings.ranking import FINDERS, find
 from thalweg.advisor.streams import Condition
@@ -218,6 +218,7 @@ def test_a_lock_of_another_session_is_named_with_its_holder() -> None:
     assert found[0].explanation.startswith(f"S{who}: in ")
     assert (found[0].evidence[0].statistic, found[0].evidence[0].value) == ("BLOCKED BY", f"s{who}")
     assert "apply_parallelism" not in {finding.code for finding in found}
+    assert found[0].expected_gain == MOVES_AGAIN, "a share of no rate is no gain"
 
 
 def just_locked(seconds: int) -> list[Sample]:

@@ -1,5 +1,6 @@
 """The installed programs: their version, and what shells ask it for completion."""
 
+import json
 import os
 import subprocess
 import sys
@@ -26,6 +27,8 @@ def test_version(program: str) -> None:
     """Needs no control plane."""
     version = (BACKEND.parent / "VERSION").read_text().strip()
     assert run("--version", program=program) == f"{program} {version}\n"
+    for asked in (("--version", "--output", "json"), ("--output=json", "--version")):
+        assert json.loads(run(*asked, program=program)) == {"program": program, "version": version}
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,13 @@ from typing import Any
 from tests.test_health import NAMES, destination
 from tests.test_last_latency import AT, sample_at
 from tests.test_units import facts
+from thalweg.kernel.lifecycle import ObservedStatus, StreamPhase
 from thalweg.live.changes_waiting import changes_wait, waiting_seconds
 from thalweg.live.going_on import that_go_on, that_hold_up
 from thalweg.live.health import health_of
 from thalweg.live.lagging import STALL_CURE
 from thalweg.live.rates import UNKNOWN
+from thalweg.live.reports import with_least_latency
 from thalweg.live.schemas import (
     Backlog,
     ComponentSample,
@@ -198,10 +200,20 @@ def test_changes_that_wait_are_as_late_as_those_that_have_arrived() -> None:
 
 def test_a_failed_destinations_backlog_waits() -> None:
     backlog = Backlog(state="ON DISK", bytes=9, lcrs=9, frames=9, age_seconds=0, limit_bytes=1 << 20)
-    share = seen(0, lag=behind(30), phase="RETRYING", backlog=backlog).destinations[0]
+    share = seen(0, lag=behind(30), phase=StreamPhase.RETRYING, backlog=backlog).destinations[0]
     assert waiting_seconds(seen(0), share) == 30
-    assert waiting_seconds(seen(0), share.model_copy(update={"backlog": None})) is None
-    for update in ({"phase": "INSTANTIATING"}, {"status": "DISABLED"}):
+    alone = share.model_copy(update={"backlog": None})
+    for update, waits in (
+        ({}, 30), ({"status": ObservedStatus.ABORTED, "phase": StreamPhase.STOPPED}, 30), ({"lag": KEEPS_UP}, None),
+        ({"phase": StreamPhase.CATCHING_UP}, None), ({"phase": StreamPhase.INITIALIZING}, None),
+    ):  # fmt: skip
+        assert waiting_seconds(seen(0), alone.model_copy(update=update)) == waits, "nothing is captured for it either"
+    last = LastLatency(p50_ms=1.2, p99_ms=1.79, at=AT)
+    down = alone.model_copy(update={"latency": UNKNOWN.model_copy(update={"last": last})})
+    whole = with_least_latency(seen(0).model_copy(update={"destinations": [down]}))
+    for latency in (whole.latency, whole.destinations[0].latency):
+        assert (latency.p99_ms, latency.at_least, latency.last) == (30_000, True, None)
+    for update in ({"phase": StreamPhase.INSTANTIATING}, {"status": ObservedStatus.DISABLED}):
         assert waiting_seconds(seen(0), share.model_copy(update=update)) is None
 
 

@@ -1,6 +1,8 @@
 """`thalweg watch`: a line for each destination, in the console's words; and what the API refuses, whole."""
 
+import json
 import time
+from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
 from typing import Any
@@ -12,6 +14,7 @@ from tests.test_last_latency import AT
 from tests.test_stalls import HELD, seen
 from thalweg.cli import output
 from thalweg.cli.client import Api, CommandError, Json, _problem
+from thalweg.cli.commands import watching
 from thalweg.cli.commands.streams import print_destinations, table_state
 from thalweg.cli.commands.watching import SAMPLE_FRESH, Heard, _amiss, _path_width, _sample_lines, _ticker
 from thalweg.cli.following import follow
@@ -74,6 +77,87 @@ def test_an_engine_that_does_not_answer_is_never_replicating() -> None:
     assert "Unknown" in silent and "no report for 40 s" in silent
     assert "1,234" not in silent and "MiB" not in silent
     assert "Paused" in row_of("STOPPED", SAMPLE_FRESH + 25), "nothing comes from a stream that was stopped"
+
+
+class Clock:
+    """The one that `Heard` reads."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+def watched(
+    monkeypatch: pytest.MonkeyPatch, steps: list[tuple[float, str, str]], streams: list[Json], *, as_json: bool = False
+) -> list[str]:
+    """Lines of `thalweg watch --plain` while each step's (seconds, event, state of the streams' resource) goes by."""
+    clock, terminal = Clock(), Terminal(width=200, record=True, file=StringIO())
+    shown = streams
+
+    def events(_: Api) -> Iterator[tuple[str, Json]]:
+        nonlocal shown
+        for seconds, event, state in steps:
+            clock.seconds += seconds
+            shown = [{**one, "state": state} for one in streams]
+            yield event, {**sample(), "stream_id": "s"} if event == "stream.sample" else {}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watching, "time", clock)
+    monkeypatch.setattr(watching, "Heard", lambda told: Heard(told, clock.seconds))
+    monkeypatch.setattr(watching, "connect", lambda: Api("http://127.0.0.1:1", "token"))
+    monkeypatch.setattr(Api, "items", lambda *_: shown)
+    monkeypatch.setattr(Api, "events", events)
+    monkeypatch.setattr(output, "out", terminal)
+    monkeypatch.setattr(watching, "out", terminal)
+    with pytest.raises(KeyboardInterrupt):
+        watching.follow_samples(None, plain=True, as_json=as_json)
+    return terminal.export_text().splitlines()
+
+
+def running() -> Json:
+    shown = {**stream(), "observed_at": None}
+    for destination in shown["destinations"]:
+        destination["phase"] = "REPLICATING"
+    return shown
+
+
+def test_a_line_says_that_the_reports_of_a_stream_have_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once until it reports again; a keepalive is enough to notice it."""
+    on = "REPLICATING"
+    steps = [(0, "stream.sample", on), (1, "", on), (SAMPLE_FRESH + 5, "", on), (10, "", on), (1, "stream.sample", on)]
+    first, warehouse, reports, last = watched(monkeypatch, steps, [running()])
+    assert "1,234 LCR/s" in first and "1,234 LCR/s" in last
+    assert "orders → Warehouse" in warehouse and "orders → Reports" in reports
+    assert all("Unknown" in told and "no report for 21 s" in told for told in (warehouse, reports))
+    steps = [(0, "stream.sample", on), (4, "engine", "UNKNOWN"), (1, "engine", "UNKNOWN")]
+    _, warehouse, _ = watched(monkeypatch, steps, [running()])
+    assert "no report for 4 s" in warehouse, "the API says it sooner"
+    _, told = watched(monkeypatch, steps, [running()], as_json=True)
+    document = json.loads(told)
+    assert (document["stream_name"], document["state"], document["age_seconds"]) == ("orders", "UNKNOWN", 4)
+    (warehouse, _) = watched(monkeypatch, [(0, "hello", "UNKNOWN"), (0, "reset", "UNKNOWN")], [running()])
+    assert "Unknown" in warehouse and "never seen" in warehouse
+    rests = running()
+    for destination in rests["destinations"]:
+        destination["phase"] = "STOPPED"
+    steps = [(0, "stream.sample", "STOPPED"), (SAMPLE_FRESH + 5, "", "STOPPED")]
+    assert len(watched(monkeypatch, steps, [rests])) == 1
+
+
+def test_no_streams_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert watched(monkeypatch, [], []) == ["No streams."]
+    assert watched(monkeypatch, [], [], as_json=True) == []
+    assert str(_ticker({}, {})) == "No streams."
+
+
+def test_a_keepalive_is_an_event_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ": ping - 2026-11-30\r\n\r\nevent: engine\r\ndata: {}\r\n\r\n"
+    api = Api("http://127.0.0.1:1", "token")
+    answers = httpx.MockTransport(lambda _: httpx.Response(200, text=text))
+    monkeypatch.setattr(api, "_http", httpx.Client(transport=answers, base_url="http://api"))
+    assert list(api.events()) == [("", {}), ("engine", {})]
 
 
 def test_the_longest_path_sets_the_width_of_all() -> None:

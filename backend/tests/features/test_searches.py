@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.conftest import Sides
 from tests.features.test_streams import created
 from tests.support.engine_double import EngineDouble
 from thalweg.features.changes.asked import search_of
@@ -149,8 +150,9 @@ async def test_refusals_of_an_engine(
 
 
 async def test_the_stream_that_has_the_table_and_keeps_most_is_searched(
-    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, sides: Sides
 ) -> None:
+    sides.on_source("CREATE TABLE items (id bigint PRIMARY KEY)")
     orders = await mined(operator, registered, **ORDERS)
     customers = await mined(operator, registered, name="customers", **CUSTOMERS)
     engine.searches.kept_from = {orders: "1/0", customers: "0/FFFFFFFF"}
@@ -166,7 +168,8 @@ async def test_the_stream_that_has_the_table_and_keeps_most_is_searched(
     assert await chosen(table=of("orders")) == orders
     assert await chosen(table=of("customers")) == customers
     assert await chosen() == customers  # FFFFFFFF is less than 1/0
-    assert await chosen(table=of("gone")) == customers
+    assert await chosen(table=of("items")) == customers
+    assert await chosen(table=of("gone"), stream_id=orders) == orders
     assert await chosen(table=of("customers"), stream_id=orders) == orders
     unknown = await operator.post(path_of(registered), json={"stream_id": "nosuchid"})
     assert (unknown.status_code, unknown.json()["errors"][0]["pointer"]) == (422, "/stream_id")
@@ -174,10 +177,32 @@ async def test_the_stream_that_has_the_table_and_keeps_most_is_searched(
     assert (await operator.get(f"{path_of(registered)}/{search}")).json()["stream_id"] == orders
 
 
+async def test_a_table_that_nobody_has_is_refused(
+    operator: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    sides: Sides,
+) -> None:  # fmt: skip
+    """Nothing found would read as if nobody had changed it."""
+    await mined(operator, registered)
+    for name, near in (("public.order", "public.orders is similar"), ("app.orders", "public.orders"), ("app.nope", "")):
+        refused = await operator.get(path_of(registered, "changes"), params={"table": name})
+        assert refused.status_code == 422, refused.text
+        (error,) = refused.json()["errors"]
+        assert (error["pointer"], name in error["message"]) == ("/query/table", True)
+        assert near in error["cure"] and "--stream" in error["cure"]
+    body = {"table": {"schema": "app", "table": "nope"}}
+    refused = await operator.post(path_of(registered), json=body)
+    assert [error["pointer"] for error in refused.json()["errors"]] == ["/table"]
+    assert engine.searches.asked == [] and await audited(admin, "searches_create") == []
+    sides.cluster.execute(f"ALTER DATABASE {sides.source['dbname']} WITH ALLOW_CONNECTIONS false")
+    asked = await operator.post(path_of(registered), json=body)
+    assert asked.status_code == 202, "the log can be searched while the source is away"
+
+
 async def test_changes_waits_for_the_end(
-    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, sides: Sides
 ) -> None:
     await mined(operator, registered)
+    sides.on_source('CREATE TABLE "odd.table" (id bigint)')
     engine.searches.states = ["RUNNING", "RUNNING", "DONE"]
     query = [
         ("from", "2026-11-30T10:00:00"), ("to", "0/2F40A8B0"), ("table", 'public."odd.table"'), ("key", "id=5"),

@@ -77,6 +77,7 @@ async def test_failed_checks_leave_nothing_behind(
     headers = {"Idempotency-Key": "key-of-this-test"}
     answer = await operator.post(STREAMS, json=body_of(registered), headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (409, "preflight_failed")
+    assert " checks stands in the way: Keys of tables" in answer.json()["detail"], "one of them"
     error = answer.json()["errors"][0]
     assert (error["code"], error["pointer"]) == ("table_keys", "/source_id")
     assert "REPLICA IDENTITY FULL" in error["sql"]

@@ -12,7 +12,7 @@ from tests.support.servers import Cluster
 from thalweg.engine_client.search_documents import FoundChange, FoundChanges
 from thalweg.features.changes import sql_text
 from thalweg.features.changes.sql_text import equals, identifier, literal, typed
-from thalweg.features.changes.undo import Undo, script_of, script_part, undo_of
+from thalweg.features.changes.undo import WHOLE_ROWS, Undo, script_of, script_part, undo_of
 
 NASTY = [
     "plain", "", "it's", "''", "\\", "a\\'; DROP TABLE t; --", "line\nbreak", "\r\n\t", "'||current_user||'",
@@ -120,7 +120,7 @@ def test_the_contract_s_changes() -> None:
     assert [undo_of(one) for one in found] == [
         Undo("""DELETE FROM "public"."orders" WHERE "id" = '5'::bigint;"""),
         Undo(None, "The stream masks email."),
-        Undo(None, "The WAL does not have the old value of state, email and note."),
+        Undo(None, f"The WAL does not have the old value of state, email and note. {WHOLE_ROWS}"),
         Undo(None, "The WAL does not have the rows that a TRUNCATE removes."),
     ]
 

@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from thalweg import __version__
 from thalweg.cli import administration
-from thalweg.cli.output import Format, choice, json_wanted, output_first, print_json
+from thalweg.cli.output import Format, choice, json_wanted, output_first, print_json, print_version
 from thalweg.composition import EngineCaError, close_resources, make_resources
 from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Role
@@ -67,15 +67,15 @@ def _done(line: str, document: dict[str, Any]) -> None:
         typer.echo(line)
 
 
-def _show_version(value: bool) -> None:
+def _show_version(context: typer.Context, value: bool) -> None:
     if value:
-        typer.echo(f"thalweg-admin {__version__}")
+        print_version("thalweg-admin", __version__, context.params.get("output"))
         raise typer.Exit()
 
 
 @commands.callback()
 def root(
-    output: Annotated[Format, typer.Option(help="Output format; may be given anywhere.")] = Format.TABLE,
+    output: Annotated[Format, typer.Option(is_eager=True, help="Output format; may be given anywhere.")] = Format.TABLE,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,

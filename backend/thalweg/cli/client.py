@@ -143,7 +143,7 @@ class Api:
         raise CommandError(f"There is no {what} “{name}”.", f"There are: {names}.")
 
     def events(self) -> Generator[tuple[str, Json], None, None]:
-        """Server-sent events as (name, data), until the connection ends."""
+        """Server-sent events as (name, data), until the connection ends. A keepalive has neither."""
         with self._http.stream("GET", "/events", timeout=httpx.Timeout(60, read=60)) as response:
             if not response.is_success:
                 response.read()
@@ -151,7 +151,9 @@ class Api:
             name = ""
             for line in response.iter_lines():
                 field, _, value = line.partition(": ")
-                if field == "event":
+                if line.startswith(":"):
+                    yield "", {}
+                elif field == "event":
                     name = value
                 elif field == "data" and name:
                     yield name, json.loads(value)

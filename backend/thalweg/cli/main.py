@@ -31,7 +31,7 @@ from thalweg.cli.commands import (
     users,
     watching,
 )
-from thalweg.cli.output import Format, choice, err, output_first, styled
+from thalweg.cli.output import Format, choice, err, output_first, print_version, styled
 
 commands = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
@@ -41,15 +41,15 @@ commands = typer.Typer(
 )  # fmt: skip
 
 
-def _show_version(value: bool) -> None:
+def _show_version(context: typer.Context, value: bool) -> None:
     if value:
-        typer.echo(f"thalweg {__version__}")
+        print_version("thalweg", __version__, context.params.get("output"))
         raise typer.Exit()
 
 
 @commands.callback()
 def root(
-    output: Annotated[Format, typer.Option(help="Output format; may be given anywhere.")] = Format.TABLE,
+    output: Annotated[Format, typer.Option(is_eager=True, help="Output format; may be given anywhere.")] = Format.TABLE,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,

@@ -153,6 +153,14 @@ def json_line(document: Any) -> str:
     return f"{json.dumps(document)}\n"
 
 
+def print_version(program: str, version: str, output: str | None) -> None:
+    """`output` is as it was given: what a program chooses is not set yet when it is asked for its version."""
+    if output == Format.JSON:
+        print_json({"program": program, "version": version})
+    else:
+        out.print(f"{program} {version}")
+
+
 def print_json_line(document: Any) -> None:
     """One of several documents."""
     out.print(json_line(document), soft_wrap=True, end="")

@@ -1,5 +1,5 @@
-"""The changes that wait for a destination, and their least age. WAL without changes for it does not count, nor do
-transactions that are open at the source."""
+"""The changes that wait for a destination, and their least age. WAL without changes for it does not count where it is
+read, nor do transactions that are open at the source."""
 
 from thalweg.kernel.lifecycle import REPLICATES, ObservedStatus, StreamPhase
 from thalweg.live.schemas import ComponentSample, ComponentType, DestinationSample, Sample
@@ -13,7 +13,8 @@ def changes_wait(sample: Sample, destination: DestinationSample) -> bool:
 
 def waiting_seconds(sample: Sample, destination: DestinationSample) -> float | None:
     """The age of the oldest change that is known to wait for it. None: none is known to, or it is paused or copied,
-    which is why they wait."""
+    which is why they wait. Without a backlog nothing is captured for a destination that has failed: its heartbeats wait
+    at the source, whatever else does."""
     if destination.status in (ObservedStatus.DISABLED, ObservedStatus.DROPPED):
         return None
     if destination.phase == StreamPhase.INSTANTIATING:
@@ -26,10 +27,11 @@ def waiting_seconds(sample: Sample, destination: DestinationSample) -> float | N
     oldest = max((values.get("low_watermark_lag_us", 0.0) for values in gauges), default=0.0)
     if oldest > 0:
         return oldest / 1e6
-    backlog = destination.backlog
-    if destination.phase in REPLICATES or backlog is None or backlog.frames == 0:
-        return None
-    return destination.lag.age_seconds
+    backlog, lag = destination.backlog, destination.lag
+    if backlog is None:
+        failed = destination.phase == StreamPhase.RETRYING or destination.status == ObservedStatus.ABORTED
+        return lag.age_seconds if failed and lag.bytes else None
+    return None if destination.phase in REPLICATES or backlog.frames == 0 else lag.age_seconds
 
 
 def own_components(sample: Sample, destination: DestinationSample) -> list[ComponentSample]:

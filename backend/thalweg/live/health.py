@@ -44,6 +44,7 @@ from thalweg.live.going_on import (
 )
 from thalweg.live.lag import UNKNOWN_LAG
 from thalweg.live.lagging import Behind, behind_in_words, stalls_in_words
+from thalweg.live.out_of_reach import out_of_reach_in_words
 from thalweg.live.retries import retry_in_words
 from thalweg.live.schemas import DestinationSample, Health, HealthLevel, Lag, Sample
 from thalweg.live.waits import waits_in_words
@@ -78,6 +79,7 @@ class Facts:
     slot: SlotState | None = None
     seconds_to_idle: float | None = None
     """Until idle_replication_slot_timeout takes the slot that nobody reads."""
+    source_name: str = "The source"
 
 
 def engine_of_concern(row: StreamRow, engines: dict[str, EngineRow]) -> EngineRow:
@@ -128,7 +130,8 @@ def health_of(facts: Facts, at: datetime) -> Health:
         reason = " ".join([reason, *waits_in_words(facts.observed, at)])
         return _health(HealthLevel.WARNING, reason)
     if error is not None and not _is_of_full_backlog(facts, error):
-        return _health(HealthLevel.WARNING, f"The engine is retrying. {ended(_in_words(error))}")
+        lasting = out_of_reach_in_words(_concerned(facts, error), [facts.observed], at)
+        return _health(HealthLevel.WARNING, f"The engine is retrying. {lasting or ended(_in_words(error))}")
     # An only destination that is stopped stops its stream.
     if facts.desired_status == DesiredStatus.DISABLED or facts.observed_status == ObservedStatus.DISABLED:
         return _stopped(facts, at)
@@ -149,6 +152,14 @@ def _in_words(error: dict[str, Any] | None) -> str:
     return f"{ended(text)} The problem is in the engine. {error['cure']}".rstrip()
 
 
+def _concerned(facts: Facts, error: dict[str, Any]) -> list[str]:
+    """The database that an error of the stream is about; none where the engine does not tell."""
+    if error.get("side") == ErrorSide.SOURCE:
+        return [facts.source_name]
+    names = list(facts.destination_names.values())
+    return names if error.get("side") == ErrorSide.DESTINATION and len(names) == 1 else []
+
+
 def _worst(troubles: list[Health]) -> Health | None:
     """The first of the worst level, with the number of the others."""
     if not troubles:
@@ -162,10 +173,10 @@ def _troubles(facts: Facts, at: datetime) -> list[Health]:
     """Troubles of destinations and tables, the more pressing first; the stream itself continues."""
     destinations = (facts.observed or {}).get("destinations", [])
     return [
-        *_full(facts, destinations), *_broken(facts, destinations, ShownState.ABORTED), *_parking(facts, at),
+        *_full(facts, destinations), *_broken(facts, destinations, ShownState.ABORTED, at), *_parking(facts, at),
         *_retried(facts, destinations), *_stalled(facts, destinations, at),
         *[_health(HealthLevel.WARNING, wait) for wait in waits_in_words(facts.observed, at)],
-        *_table_troubles(facts), *_broken(facts, destinations, ShownState.RETRYING), *_parked(facts, at),
+        *_table_troubles(facts), *_broken(facts, destinations, ShownState.RETRYING, at), *_parked(facts, at),
     ]  # fmt: skip
 
 
@@ -197,7 +208,9 @@ def _is_of_full_backlog(facts: Facts, error: dict[str, Any]) -> bool:
     return any(is_full(destination) and destination["error"] == error for destination in destinations)
 
 
-def _broken(facts: Facts, destinations: list[dict[str, Any]], trouble: ShownState) -> Iterator[Health]:
+def _broken(
+    facts: Facts, destinations: list[dict[str, Any]], trouble: ShownState, at: datetime
+) -> Iterator[Health]:  # fmt: skip
     """Those destinations that have stopped with an error, or are tried again; one sentence for those with
     the same kind of error. Others are said to go on only where one applies."""
     by_cause: dict[str, list[dict[str, Any]]] = {}
@@ -208,7 +221,8 @@ def _broken(facts: Facts, destinations: list[dict[str, Any]], trouble: ShownStat
             )
     go_on = _others_go_on(facts)
     for same in by_cause.values():
-        names = listed([_name(facts, destination["id"]) for destination in same])
+        each = [_name(facts, destination["id"]) for destination in same]
+        names = listed(each)
         what = _in_words(same[0]["error"])
         if any(_in_words(destination["error"]) != what for destination in same):
             what = f"{ended(what)} That is {_name(facts, same[0]['id'])}; the others have the same kind of error."
@@ -216,7 +230,9 @@ def _broken(facts: Facts, destinations: list[dict[str, Any]], trouble: ShownStat
             have = "has" if len(same) == 1 else "have"
             yield _health(HealthLevel.ERROR, f"{names} {have} stopped{go_on}. {what}")
         else:
-            yield _health(HealthLevel.WARNING, f"The engine is retrying {names}{go_on}. {what}")
+            at_destinations = all(destination["error"].get("side") == ErrorSide.DESTINATION for destination in same)
+            lasting = out_of_reach_in_words(each, same, at) if at_destinations else None
+            yield _health(HealthLevel.WARNING, f"The engine is retrying {names}{go_on}. {lasting or what}")
 
 
 def _others_go_on(facts: Facts) -> str:

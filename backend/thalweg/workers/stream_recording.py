@@ -16,6 +16,7 @@ from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus
 from thalweg.kernel.lsn import lsn_text
 from thalweg.live.health import Facts, engine_of_concern, health_of
 from thalweg.live.lag import UNKNOWN_LAG
+from thalweg.live.out_of_reach import follow_failures
 from thalweg.live.reports import with_bounds, with_least_latency
 from thalweg.live.schemas import Sample, StreamDeletedEvent, StreamStatusEvent
 from thalweg.live.shown_states import with_states
@@ -217,6 +218,7 @@ def _store(row: StreamRow, status: StreamStatus, rates: TableRates, at: datetime
     document = observed_document(status)
     rates.add_to(document, at)
     follow_copies(document, row.observed or {}, at)
+    follow_failures(document, row.observed or {}, at)
     changed = _state_key(row.observed or {}) != _state_key(document)
     if row.observed != document or row.observed_at is None or at - row.observed_at >= REWRITE_AFTER:
         row.observed, row.observed_at = document, at
@@ -259,7 +261,7 @@ def _status_event(
         row.desired_status, row.observed_status, row.observed_phase, row.observed, row.observed_at,
         engine.name, engine.state, engine.message, sample,
         {destination.id: destination.database.name for destination in row.destinations},
-        sample.lag if sample else UNKNOWN_LAG,
+        sample.lag if sample else UNKNOWN_LAG, source_name=row.source.name,
     )  # fmt: skip
     event = StreamStatusEvent(
         stream_id=row.id, status=row.observed_status, phase=row.observed_phase, health=health_of(facts, at), at=at

@@ -383,11 +383,12 @@ def not_ready(
 ) -> Problem:
     """The problem that names each failed check; `consequence` says what was not done."""
     failed = [check for check in result.checks if stops(check)]
+    stand = "stands" if len(failed) == 1 else "stand"
     titles = "; ".join(f"{check.title} of the {check.side}{_named(check, places, ' ')}" for check in failed)
     asked = ", ".join(dict.fromkeys(check.consent for check in failed if check.consent))
     consent = f"Or accept what needs consent, by accept in a request or --accept of a command: {asked}. "
     return Problem(
-        "preflight_failed", f"{len(failed)} of {len(result.checks)} checks stand in the way: {titles}.",
+        "preflight_failed", f"{len(failed)} of {len(result.checks)} checks {stand} in the way: {titles}.",
         f"Do what each of these checks says, then try again. {consent if asked else ''}{consequence}",
         sql="\n".join(_sql_and_place(check) for check in failed if check.sql) or None,
         errors=[error for check in failed for error in _errors(check, places, rule_problems or {})],

@@ -13,6 +13,8 @@ from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.live.schemas import Sample
 
 GAIN_MAX = 900.0
+MOVES_AGAIN = "Changes are applied again: nothing moves now."
+"""A share of nothing is no gain."""
 # The roles that may run a cure's SQL.
 SUPERUSER, OWNER = "a superuser", "the table's owner or a superuser"
 Value = bool | int | str
@@ -108,7 +110,9 @@ class Clues:
         """`share`: how much of the limiting stage's working time goes with the cause, in percent."""
         path, gain = self.view.path.path, self._gain(share)
         expected_gain = None
-        if gain is not None:
+        if gain is not None and (self.view.stands_still or self.view.stands_now):
+            expected_gain = MOVES_AGAIN
+        elif gain is not None:
             expected_gain = f"Up to {gain:.0f} % more LCRs a second, until the next stage becomes the limit."
         return Finding(
             id=":".join(part for part in (path.path_id, code, subject) if part), rank=0, path_id=path.path_id,

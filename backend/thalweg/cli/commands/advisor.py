@@ -10,6 +10,7 @@ import typer
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.output import (
     AsJson,
+    ago,
     done,
     json_line,
     json_wanted,
@@ -126,12 +127,15 @@ def _show(document: Json) -> None:
     named = f" “{document['name']}”" if document["name"] else ""
     heading = styled(f"Run {document['id']}", "bold")
     out.print(line(heading, f"{named}, {_time(document['at'])}, {counted(document['samples'], 'sample')}"))
+    sampled = {row["path_id"]: row["statistic_time"] for row in document["analysis"]["path_statistics"]}
     for path in document["paths"]:
         rates = f"{number(path['messages_per_second'])} LCR/s, {number(path['transactions_per_second'])} TX/s"
         p50, waited = path["latency_p50_seconds"], path.get("latency_at_least_seconds")
         # A lower bound, as in the console and `thalweg status`: nothing arrived though changes waited.
         late = f"p50 {seconds(p50)}" + (f", p99 ≥ {duration(waited)}" if waited is not None else "")
         figures = f"{rates}, latency {late}, lag {size(path['lag_bytes'])}"
+        if all(path[name] is None for name in ("messages_per_second", "latency_p50_seconds", "lag_bytes")):
+            figures = _without_figures(document["at"], sampled[path["path_id"]])
         out.print(line(styled(path["path_name"], "bold"), f" from {path['source_db']}  {figures}"))
         out.print(f"  {_limit(path)}: {path['explanation']}")
     names = {path["path_id"]: path["path_name"] for path in document["paths"]}
@@ -139,6 +143,12 @@ def _show(document: Json) -> None:
         _show_finding(finding, names[finding["path_id"]])
     if not document["findings_ranked"]:
         out.print("No findings.")
+
+
+def _without_figures(at: str, sampled_at: str) -> str:
+    """The server leaves out figures that are not fresh."""
+    age = (datetime.fromisoformat(at) - datetime.fromisoformat(sampled_at)).total_seconds()
+    return f"no figures: the last sample was {ago(age)} old" if age >= 1 else "no figures"
 
 
 def _show_finding(finding: Json, path: str) -> None:

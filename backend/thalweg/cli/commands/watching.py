@@ -149,7 +149,7 @@ def watch(
     as_json: AsJson = False,
 ) -> None:
     """A live ticker of all streams, a line for each destination, fed by server-sent events. Ctrl-C ends it. As JSON a
-    document for each sample, on a line of its own."""
+    document for each sample, on a line of its own; and one with the state UNKNOWN when the reports of a stream stop."""
     follow_samples(stream, plain=plain, count=count, as_json=as_json)
 
 
@@ -160,7 +160,10 @@ def follow_samples(name: str | None, *, plain: bool = False, count: int | None =
     only = None if name is None else api.find("/streams", "stream", name)["id"]
     streams = _streams(api, only)
     samples: dict[str, Heard] = {}
+    told: set[str] = set()
     seen = 0
+    if plain and not as_json and not streams:
+        out.print("No streams.")
     live = Live(console=out, refresh_per_second=1, get_renderable=lambda: _ticker(streams, samples))
     with nullcontext() if plain else live:
         while True:
@@ -169,9 +172,12 @@ def follow_samples(name: str | None, *, plain: bool = False, count: int | None =
                     if event in CHANGES:
                         streams = _streams(api, only)
                         samples = {key: value for key, value in samples.items() if key in streams}
+                    if plain:
+                        _tell_silent(streams, samples, told, as_json=as_json)
                     if event != "stream.sample" or data["stream_id"] not in streams:
                         continue
                     samples[data["stream_id"]] = Heard(data)
+                    told.discard(data["stream_id"])
                     seen += 1
                     if as_json:
                         print_json_line({"stream_name": streams[data["stream_id"]]["name"], **data})
@@ -185,6 +191,8 @@ def follow_samples(name: str | None, *, plain: bool = False, count: int | None =
             except httpx.TransportError as error:
                 if count is not None:
                     raise unreachable(api.url, error) from error
+                if plain:
+                    _tell_silent(streams, samples, told, as_json=as_json)
                 time.sleep(1)
 
 
@@ -233,7 +241,46 @@ class Heard:
         return time.monotonic() - self.at
 
 
-def _ticker(streams: dict[str, Json], samples: dict[str, Heard]) -> Table:
+def _tell_silent(streams: dict[str, Json], samples: dict[str, Heard], told: set[str], *, as_json: bool) -> None:
+    """One line for each destination of a stream whose reports have stopped: unlike the ticker's, printed lines stay.
+    `told`: the streams that are silent and of which that is known."""
+    at = datetime.now(UTC)
+    for stream_id, stream in streams.items():
+        heard = samples.get(stream_id)
+        if stream_id in told or not _is_silent(stream, heard):
+            continue
+        told.add(stream_id)
+        age = _seconds_silent(stream, heard, at)
+        if as_json:
+            names = {"stream_name": stream["name"], "stream_id": stream_id}
+            print_json_line({**names, "at": at.isoformat(), "state": ShownState.UNKNOWN, "age_seconds": age})
+            continue
+        last = "never seen" if age is None else f"no report for {ago(age)}"
+        for destination in stream["destinations"]:
+            state = state_of({**destination, "state": ShownState.UNKNOWN})
+            out.print(line(f"{at.astimezone():%H:%M:%S} {path_of(stream, destination):<24} {state:<14} {last}"))
+
+
+def _is_silent(stream: Json, heard: Heard | None) -> bool:
+    if stream["state"] == ShownState.UNKNOWN:
+        return True
+    runs = any(destination["phase"] not in AT_REST for destination in stream["destinations"])
+    return runs and heard is not None and heard.seconds_ago() > SAMPLE_FRESH
+
+
+def _seconds_silent(stream: Json, heard: Heard | None, at: datetime) -> float | None:
+    """None: nothing was ever heard of it."""
+    if heard is not None:
+        return round(heard.seconds_ago(), 1)
+    observed_at = stream["observed_at"]
+    if observed_at is None:
+        return None
+    return round(max(0.0, (at - datetime.fromisoformat(observed_at)).total_seconds()), 1)
+
+
+def _ticker(streams: dict[str, Json], samples: dict[str, Heard]) -> Table | Text:
+    if not streams:
+        return Text("No streams.")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("STREAM", "STATE", "LCR/s", "TX/s", "P50", "P99", "BEHIND", "LAG", "BUSIEST"):
         table.add_column(column, justify="left" if column in ("STREAM", "STATE", "BUSIEST") else "right")

@@ -1,5 +1,6 @@
 """From what was found to what the API shows, and from a run's row to its resource."""
 
+from datetime import datetime
 from typing import Any
 
 from thalweg.advisor.analysis import PathView
@@ -8,6 +9,7 @@ from thalweg.advisor.schemas import Analysis
 from thalweg.db.models import AdvisorRunRow
 from thalweg.features.advisor.schemas import PathSeries, Run, RunPath, RunSummary
 from thalweg.kernel.etags import etag_of
+from thalweg.live.health import is_fresh
 
 STATISTICS = {
     "messages_per_second": "MESSAGE RATE", "transactions_per_second": "TRANSACTION RATE",
@@ -16,8 +18,14 @@ STATISTICS = {
 }  # fmt: skip
 
 
-def path_lines(analysis: Analysis, findings: list[Finding]) -> list[RunPath]:
-    values = {(row.path_id, row.statistic_name): row.statistic_value for row in analysis.path_statistics}
+def path_lines(analysis: Analysis, findings: list[Finding], at: datetime | None = None) -> list[RunPath]:
+    """Without figures where the last sample is not fresh `at` that time: there is no other place for their age. None:
+    of the past."""
+    values = {
+        (row.path_id, row.statistic_name): row.statistic_value
+        for row in analysis.path_statistics
+        if at is None or is_fresh(row.statistic_time, at)
+    }
     bottlenecks = {row.path_id: row for row in analysis.path_bottlenecks}
     lines = []
     for path in analysis.paths:
@@ -52,11 +60,11 @@ def series_of(views: list[PathView]) -> list[PathSeries]:
     ]  # fmt: skip
 
 
-def summary_document(analysis: Analysis, findings: list[Finding]) -> dict[str, Any]:
-    """The summary of a run for lists."""
+def summary_document(analysis: Analysis, findings: list[Finding], at: datetime | None) -> dict[str, Any]:
+    """The summary of a run for lists. `at` is as for `path_lines`."""
     severities = {finding.severity for finding in findings}
     worst = next((severity for severity in FindingSeverity if severity in severities), None)
-    paths = path_lines(analysis, findings)
+    paths = path_lines(analysis, findings, at)
     return {
         "begin_at": analysis.begin_at.isoformat() if analysis.begin_at else None,
         "end_at": analysis.end_at.isoformat() if analysis.end_at else None,

@@ -76,7 +76,7 @@ async def take_run(session: AsyncSession, resources: Resources, request: RunRequ
         at=at, reason=request.reason, detail=request.detail, requested_by=request.requested_by, name=request.name,
         note=request.note, kept=False, scope=request.scope.model_dump(mode="json"), version=1,
         stream_ids=sorted({path.stream_id for path in taken.analysis.paths}),
-        summary=summary_document(taken.analysis, taken.findings),
+        summary=summary_document(taken.analysis, taken.findings, _present(request.span, at)),
         document={
             "analysis": taken.analysis.model_dump(mode="json"),
             "findings_ranked": [finding.model_dump(mode="json") for finding in taken.findings],
@@ -84,6 +84,11 @@ async def take_run(session: AsyncSession, resources: Resources, request: RunRequ
             "series": [series.model_dump(mode="json") for series in series_of(taken.views)],
         },
     )  # fmt: skip
+
+
+def _present(span: Span, at: datetime) -> datetime | None:
+    """None: the span has an end of its own."""
+    return at if span.end is None else None
 
 
 async def keep_run(session: AsyncSession, row: AdvisorRunRow) -> AdvisorRunRow:
@@ -100,5 +105,5 @@ async def look(
     taken = await examine(session, resources, scope, span, depth=Depth.RECENT, at=at)
     return LiveAnalysis(
         at=at, live=taken.live, analysis=taken.analysis,
-        paths=path_lines(taken.analysis, taken.findings), findings_ranked=taken.findings,
+        paths=path_lines(taken.analysis, taken.findings, _present(span, at)), findings_ranked=taken.findings,
     )  # fmt: skip

@@ -20,6 +20,7 @@ from thalweg.features.changes.engines import (
     miners_of,
     refusal,
 )
+from thalweg.features.changes.known_tables import check_known
 from thalweg.features.changes.schemas import (
     Change,
     KeptStream,
@@ -62,6 +63,8 @@ async def begin(
     """Waits for engines only: the caller records it."""
     database, miners = await miners_of(context, database_id)
     table = (wanted.table.schema_name, wanted.table.table) if wanted.table else None
+    if table is not None and wanted.stream_id is None and miners:
+        await check_known(context, database, miners, table, prefix)
     miner = await miner_for(miners, wanted.stream_id, table)
     try:
         begun = await miner.client.begin_search(miner.stream_id, _body(wanted))

@@ -8,6 +8,7 @@ from thalweg.features.changes.sql_text import equals, identifier, shown, typed
 from thalweg.kernel.words import counted, listed
 
 NAMED_MAX = 5
+WHOLE_ROWS = "Search by key over a longer span, or set REPLICA IDENTITY FULL for the changes to come."
 ALIKE = (
     "Only all of its columns together identify the row: it is found while it is as this change left it, and of several "
     "that are alike, one is changed."
@@ -132,7 +133,7 @@ def _insertion(change: FoundChange) -> str:
 
 def _check_known(missing: Sequence[FoundColumn], what: str) -> None:
     if missing:
-        raise CannotUndo(f"The WAL does not have the {what} of {_names(missing)}.")
+        raise CannotUndo(f"The WAL does not have the {what} of {_names(missing)}. {WHOLE_ROWS}")
 
 
 def _check_unmasked(values: Iterable[tuple[FoundColumn, FoundValue | None]]) -> None:

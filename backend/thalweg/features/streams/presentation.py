@@ -48,6 +48,7 @@ from thalweg.live.going_on import that_hold_up
 from thalweg.live.health import Facts, engine_of_concern, health_of, is_fresh, is_heard
 from thalweg.live.lag import UNKNOWN_LAG, of_stream, standing
 from thalweg.live.latest import Live
+from thalweg.live.out_of_reach import with_cure
 from thalweg.live.rates import UNKNOWN, backlog_of
 from thalweg.live.retries import shown_retry
 from thalweg.live.schemas import Lag
@@ -142,6 +143,7 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         {destination.id: destination.database.name for destination in row.destinations},
         lag, lags, slot,
         live.source.seconds_to_idle(slot) if live.source is not None and slot is not None else None,
+        row.source.name,
     )  # fmt: skip
     heard = is_heard(facts, at)
     destinations = [
@@ -163,7 +165,7 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         "state": stream_state(phase, [destination.state for destination in destinations]),
         "observed_at": row.observed_at,
         "health": health_of(facts, at),
-        "error": _error(observed.get("error")),
+        "error": _error(with_cure(observed, at)),
         "retry_at": observed.get("retry_at") if heard else None,
         "waits": _waits(observed.get("waits", [])) if heard else [],
         "lcrs_per_second": sample.lcrs_per_second if sample else None,
@@ -250,7 +252,7 @@ def _destination_fields(row: StreamRow, destination: DestinationRow, live: Live,
     observed = _observed(row, destination)
     copied = instantiation_of(observed.get("instantiation"), runs=False)
     own, heard = live.of(destination.id), _is_heard(row, destination, at)
-    error, backlog = _error(observed.get("error")), observed.get("backlog")
+    error, backlog = _error(with_cure(observed, at)), observed.get("backlog")
     status = _status_of(observed.get("status") if heard else None)
     phase = _phase_of(observed.get("phase") if heard else None)
     parks_since, stalled_since = (own.parks_since, own.stalled_since) if own else (None, None)
