@@ -161,7 +161,7 @@ function shares(component: ComponentSample): Record<string, number> | null {
   return component.time_percent ? { ...component.time_percent } : null;
 }
 
-/** What a full queue means and what to do next. `full`: a destination's backlog is full, which is the cause then. */
+/** Meaning of a full queue, and what to do next. `full`: a destination's backlog is full, which is the cause then. */
 export function FlowControl({ queue, full }: { queue: ComponentSample; full: StateInWords | null }) {
   if (!queue.state?.startsWith("IN FLOW CONTROL")) return null;
   return <Text size="xs">{(full ?? stateInWords(queue.state)).definition}</Text>;

@@ -14,7 +14,7 @@ interface FirstStepsProps {
   hasStream: boolean;
 }
 
-/** What the wizard does with databases, by whether there are any. */
+/** Words on the wizard and its databases, by whether there are any. */
 export function wizardInWords(hasDatabases: boolean): string {
   const first = hasDatabases
     ? "The wizard takes databases that are registered, or registers others,"
