@@ -85,6 +85,7 @@ function sampleAt(at: number) {
       age_seconds: 1,
       growth_bytes_per_second: 0,
       seconds_to_full: null,
+      reached_limit: null,
       applied: null,
       source_read_at: null,
     },
