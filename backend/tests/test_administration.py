@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from tests.support.engine_double import TOKEN, EngineDouble
 from tests.support.servers import free_port
-from tests.test_commands import Shell, commands, shell  # noqa: F401
+from tests.test_commands import Shell, shell  # noqa: F401
 from thalweg.kernel.settings import Settings
 
 

@@ -17,8 +17,9 @@ def engine(name: str, state: str = "ONLINE") -> Any:
 
 def destination(name: str, applies: Any) -> Any:
     return SimpleNamespace(
-        id=name, engine=applies, desired_status=DesiredStatus.ENABLED, database=SimpleNamespace(name=name)
-    )
+        id=name, engine=applies, desired_status=DesiredStatus.ENABLED, database=SimpleNamespace(name=name),
+        changed_revision=5,
+    )  # fmt: skip
 
 
 def told(destination_id: str | None, observed: dict[str, Any], reports: str = "ONLINE", **more: Any) -> str | None:
@@ -29,7 +30,7 @@ def told(destination_id: str | None, observed: dict[str, Any], reports: str = "O
     destinations = [destination("warehouse", engine("near")), destination("reports", engine("far", reports))]
     stream: Any = SimpleNamespace(
         name="orders", capture_engine=engine("near"), observed=observed, destinations=destinations,
-        desired_status=DesiredStatus.ENABLED,
+        receivers=destinations[1:], desired_status=DesiredStatus.ENABLED,
         destination=lambda wanted: next((one for one in destinations if one.id == wanted), None),
     )  # fmt: skip
     for name, value in more.items():
