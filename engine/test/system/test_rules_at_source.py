@@ -283,7 +283,8 @@ def decoding(scene: Scene) -> Iterator[Decoding]:
 
 def test_a_filter_of_any_size_can_be_cancelled(decoding: Decoding) -> None:
     """Each LIKE by itself cannot: PostgreSQL does not look while it matches."""
-    slow = "".join(f'(call textlike (column 0) (value 25 "{(b"%" + b"a" * n + b"c%").hex()}"))' for n in range(800, 1200))
+    patterns = ((b"%" + b"a" * length + b"c%").hex() for length in range(800, 1200))
+    slow = "".join(f'(call textlike (column 0) (value 25 "{pattern}"))' for pattern in patterns)
     with decoding.scene.source.connect(decoding.scene.database) as connection:
         connection.execute("SET statement_timeout = '1s'")
         began = time.monotonic()
