@@ -19,6 +19,7 @@ import { SecondFactor } from "@/features/identity/second-factor";
 import { Tokens } from "@/features/identity/tokens";
 import { Users } from "@/features/identity/users";
 import { DestinationParameters } from "@/features/parameters/destination-parameters";
+import { ConfirmResolution } from "@/features/stream-tables/table-resolution";
 import { RowRules } from "@/features/table-rules/row-rules";
 import { Transformations } from "@/features/table-rules/transformations";
 import { PropagationAddress } from "@/pages/engines/propagation-address";
@@ -191,6 +192,18 @@ const cases: Record<string, Case[]> = {
       ui: <Transformations {...ruled} maskKey={{ value: "", onChange: close, isSet: false }} />,
       opens: `Transformations of ${name}`,
       field: "Column",
+    },
+  ],
+  "features/stream-tables/table-resolution": [
+    {
+      ui: (
+        <ConfirmResolution
+          stream={stream()}
+          asked={{ resolution: "copy", destinationId: "warehouse", schema: "public", table: "orders" }}
+          onClose={close}
+        />
+      ),
+      field: "Reason",
     },
   ],
   "pages/stream/stream-rules": [
