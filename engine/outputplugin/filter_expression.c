@@ -187,25 +187,23 @@ filter_word(FilterText *text)
 char *
 filter_string(FilterText *text)
 {
-	size_t		length = 0;
-	char	   *out;
-	const char *end;
+	StringInfoData out;
+	char	   *found;
 
+	initStringInfo(&out);
 	if (!filter_take(text, '"'))
 		filter_fail(text, "a text in double quotes is expected");
-	for (end = text->at; *end != '"' || *++end == '"'; end++, length++)
-		if (*end == '\0')
-			filter_fail(text, "a text does not end");
-	out = palloc(length + 1);
-	for (size_t i = 0; i < length; i++, text->at++)
+	for (;;)
 	{
-		out[i] = *text->at;
-		if (out[i] == '"')
-			text->at++;
+		if (*text->at == '\0')
+			filter_fail(text, "a text does not end");
+		if (*text->at == '"' && *++text->at != '"')
+			break;
+		appendStringInfoChar(&out, *text->at++);
 	}
-	out[length] = '\0';
-	text->at = end;
-	return out;
+	found = pnstrdup(out.data, out.len);	/* many are kept: each with no more memory than it needs */
+	pfree(out.data);
+	return found;
 }
 
 Oid
@@ -285,11 +283,9 @@ read_constant(FilterText *text, FilterNode *node)
 	digits = filter_string(text);
 	if (strlen(digits) % 2 != 0)
 		filter_fail(text, "hexadecimal digits are expected in pairs");
-	bytes = (StringInfoData) {.data = palloc(strlen(digits) / 2 + 1), .len = (int) (strlen(digits) / 2)};
-	bytes.maxlen = bytes.len + 1;
-	for (int i = 0; i < bytes.len; i++)
-		bytes.data[i] = (char) (digit_of(text, digits[2 * i]) << 4 | digit_of(text, digits[2 * i + 1]));
-	bytes.data[bytes.len] = '\0';
+	initStringInfo(&bytes);
+	for (const char *digit = digits; *digit != '\0'; digit += 2)
+		appendStringInfoChar(&bytes, (char) (digit_of(text, digit[0]) << 4 | digit_of(text, digit[1])));
 	node->constant.value = OidReceiveFunctionCall(found->receive, &bytes, InvalidOid, -1);
 	node->constant.isnull = false;
 	if (bytes.cursor != bytes.len)

@@ -46,9 +46,7 @@ class Networks:
 
     def allow(self, address: str) -> bool:
         """IPv4 addresses in their IPv6 form count as IPv4."""
-        found: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
-        if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-            found = found.ipv4_mapped
+        found = _unmapped(ip_address(address.partition("%")[0]))
         return not self._ranges or any(found in network for network in self._ranges)
 
     async def addresses_of(self, host: str, port: int) -> list[str]:
@@ -93,17 +91,16 @@ def network_of(address: str | None) -> str:
         parsed = ip_address(address)
     except ValueError:
         return address
-    parsed = _ipv4_within(parsed) or parsed
+    parsed = _unmapped(parsed)
+    if parsed in TRANSLATED:
+        parsed = IPv4Address(int(parsed) & 0xFFFFFFFF)
     return str(parsed) if parsed.version == 4 else str(ip_network((int(parsed) >> 64 << 64, 64)))
 
 
-def _ipv4_within(address: IPv4Address | IPv6Address) -> IPv4Address | None:
-    """An address of IPv4 as IPv6 writes it: mapped (RFC 4291, 2.5.5.2), or translated (RFC 6052, 2.1)."""
-    if address.version == 4:
-        return None
-    if address in TRANSLATED:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped
+def _unmapped(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """An address of IPv4 where it is one in its IPv6 form (RFC 4291, 2.5.5.2)."""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return address if mapped is None else mapped
 
 
 def parse_networks(value: object) -> object:

@@ -246,24 +246,34 @@ class ApplyHarness {
     return "";
   }
   uint64_t counter(std::string_view sub_component, std::string_view name) {
-    uint64_t sum = 0;
-    for (const auto& sample : apply_->sample()) {
-      if (sample.sub_component != sub_component) continue;
-      for (const auto& [counter_name, value] : sample.counters) sum += counter_name == name ? value : 0;
-    }
-    return sum;
+    return sum_of(sub_component, name, &telemetry::ComponentSample::counters);
+  }
+  int64_t gauge(std::string_view sub_component, std::string_view name) {
+    return sum_of(sub_component, name, &telemetry::ComponentSample::gauges);
   }
 
-  int64_t gauge(std::string_view sub_component, std::string_view name) {
-    int64_t sum = 0;
-    for (const auto& sample : apply_->sample()) {
-      if (sample.sub_component != sub_component) continue;
-      for (const auto& [gauge_name, value] : sample.gauges) sum += gauge_name == name ? value : 0;
-    }
-    return sum;
+  // Feeds so many frames more, and waits until the reader has read that many rows and rests.
+  testing::AssertionResult feed_and_rest(size_t frames, uint64_t rows) {
+    feed(frames);
+    const auto rests = [&] { return counter("APPLY READER", "lcrs") == rows && reader_state() == "IDLE"; };
+    for (int tries = 0; tries < 100'000 && !rests(); ++tries)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (rests()) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "row " << rows << ", the reader is " << reader_state();
   }
 
  private:
+  template <typename Values>
+  typename Values::value_type::second_type sum_of(std::string_view sub_component, std::string_view name,
+                                                  Values telemetry::ComponentSample::* values) {
+    typename Values::value_type::second_type sum = 0;
+    for (const auto& sample : apply_->sample()) {
+      if (sample.sub_component != sub_component) continue;
+      for (const auto& [value_name, value] : sample.*values) sum += value_name == name ? value : 0;
+    }
+    return sum;
+  }
+
   base::UnixMicros now() const { return clock_.unix_now(); }
   void append(std::vector<std::byte> frame) { history_.push_back(std::move(frame)); }
 

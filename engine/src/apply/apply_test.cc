@@ -222,13 +222,7 @@ TEST(Apply, ATransactionThatComesInDribletsHoldsNoMoreMemoryThanItNeeds) {
   const base::Lsn end = h.commit();
   ASSERT_TRUE(h.start());
   h.feed(2);  // TABLE, BEGIN
-  for (uint64_t row = 1; row <= kRows; ++row) {
-    h.feed(1);
-    const auto rests = [&] { return h.counter("APPLY READER", "lcrs") == row && h.reader_state() == "IDLE"; };
-    for (int tries = 0; tries < 100'000 && !rests(); ++tries)
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    ASSERT_TRUE(rests()) << "row " << row << ", the reader is " << h.reader_state();
-  }
+  for (uint64_t row = 1; row <= kRows; ++row) ASSERT_TRUE(h.feed_and_rest(1, row));
   h.feed();
   EXPECT_TRUE(h.wait_until_applied(end));
   EXPECT_EQ(h.select("SELECT count(*) FROM items"), "600");
@@ -246,13 +240,7 @@ TEST(Apply, SmallTransactionsThatWaitShareTheirMemoryThoughTheReaderRestsBetween
   ASSERT_TRUE(locker->script("BEGIN; LOCK TABLE items IN ACCESS EXCLUSIVE MODE"));
   ASSERT_TRUE(h.start());
   h.feed(1);  // TABLE
-  for (uint64_t i = 1; i <= kTransactions; ++i) {
-    h.feed(3);
-    const auto rests = [&] { return h.counter("APPLY READER", "lcrs") == i && h.reader_state() == "IDLE"; };
-    for (int tries = 0; tries < 100'000 && !rests(); ++tries)
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    ASSERT_TRUE(rests()) << "transaction " << i << ", the reader is " << h.reader_state();
-  }
+  for (uint64_t row = 1; row <= kTransactions; ++row) ASSERT_TRUE(h.feed_and_rest(3, row));
   EXPECT_LE(h.gauge("APPLY READER", "held_bytes"), static_cast<int64_t>(4 * kBlockBytes));
   ASSERT_TRUE(locker->script("COMMIT"));
   EXPECT_TRUE(h.wait_until_applied(end));

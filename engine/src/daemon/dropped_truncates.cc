@@ -25,24 +25,25 @@ bool drops_truncate(const control::RulesDefinition& definition, const rules::Rul
 }  // namespace
 
 base::Result<std::set<TableName>> with_dropped_truncates(pg::Connection& source, const control::Delivery& delivery,
+                                                         const std::set<TableName>& names,
                                                          const instantiation::TableRecords& records,
                                                          const instantiation::SourceTables& now) {
-  std::set<TableName> names;
+  std::set<TableName> kept;
   for (const control::TableRules* const rules : {&delivery.stream.rules, &delivery.destination.rules}) {
     for (const auto& [ref, definition] : *rules) {
       const TableName name{ref.schema, ref.table};
-      const auto record = records.find(name);
-      const auto* const captured = record == records.end() ? nullptr : now.find(record->second.identity.relation);
+      if (!names.contains(name)) continue;
+      const auto* const captured = now.find(records.at(name).identity.relation);
       if (captured == nullptr) continue;
       THALWEG_ASSIGN(auto table, rules::read_table(source, captured->name.schema, captured->name.name));
       if (!table) continue;
       table->schema = name.schema;  // rules name a table as the stream does
       table->name = name.name;
       const base::RelationId relation{captured->now.relation};
-      if (drops_truncate(definition, *table, relation, delivery.stream.source.name)) names.insert(name);
+      if (drops_truncate(definition, *table, relation, delivery.stream.source.name)) kept.insert(name);
     }
   }
-  return names;
+  return kept;
 }
 
 }  // namespace thalweg::daemon

@@ -11,10 +11,11 @@
 
 namespace thalweg::daemon {
 
-// Those of `records` of which a rule, the stream's or the destination's, drops each TRUNCATE. Asks the source's
-// catalogue about tables with rules only; one whose rules do not fit it is none of them.
+// Those of `names`, of the records, of which a rule, the stream's or the destination's, drops each TRUNCATE. Asks the
+// source's catalogue about tables with rules only; one whose rules do not fit it is none of them.
 base::Result<std::set<instantiation::TableName>> with_dropped_truncates(pg::Connection& source,
                                                                         const control::Delivery& delivery,
+                                                                        const std::set<instantiation::TableName>& names,
                                                                         const instantiation::TableRecords& records,
                                                                         const instantiation::SourceTables& now);
 

@@ -245,7 +245,7 @@ base::Result<void> TableWatch::read_records(const Delivery& delivery) {
 
 // The destination knows which partitions have another file because of a TRUNCATE that is applied.
 base::Result<void> TableWatch::settle(const Delivery& delivery, instantiation::SourceTables& now,
-                                      const std::string& failed) {
+                                      const std::set<TableName>& rewritten, const std::string& failed) {
   THALWEG_ASSIGN(pg::Connection destination, connect(delivery.destination.conninfo, delivery.stream.id));
   Bookkeeping bookkeeping(destination, delivery.stream.id);
   // In this order: what the low watermark stands for has left its notes by then.
@@ -258,7 +258,7 @@ base::Result<void> TableWatch::settle(const Delivery& delivery, instantiation::S
     if (known != records_->end()) known->second.truncations = record.truncations;
   }
   const base::Lsn low_watermark = stream ? stream->low_watermark : base::Lsn{};
-  THALWEG_ASSIGN(const auto kept, with_dropped_truncates(*source_, delivery, *records_, now));
+  THALWEG_ASSIGN(const auto kept, with_dropped_truncates(*source_, delivery, rewritten, *records_, now));
   const auto taken_over = rewrites_.settle(*records_, now, low_watermark, failed, kept);
   for (const TableName& name : taken_over) THALWEG_TRY(bookkeeping.set_identity(name, records_->at(name).identity));
   // Truncations up to the last look are settled, as far as they were applied when the notes were read.
@@ -310,7 +310,8 @@ base::Result<void> TableWatch::compare(const Delivery& delivery, bool read_again
     for (const TableName& name : without_record(delivery)) watched.push_back({.name = name, .was = {}});
     THALWEG_ASSIGN(instantiation::SourceTables now,
                    instantiation::look_at_source(*source_, publications_of(delivery.stream.id), watched));
-    if (instantiation::Rewrites::any(*records_, now)) THALWEG_TRY(settle(delivery, now, failed));
+    const auto rewritten = instantiation::Rewrites::open(*records_, now);
+    if (!rewritten.empty()) THALWEG_TRY(settle(delivery, now, rewritten, failed));
     wal_end_ = now.wal_end;
     const instantiation::RecordChanges changes = instantiation::compare(*records_, now, clock_.unix_now());
     if (changes.any()) {

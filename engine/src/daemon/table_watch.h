@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -62,7 +63,7 @@ class TableWatch {
   bool look(const control::Delivery& delivery, bool read_again, const std::string& failed);
   base::Result<void> compare(const control::Delivery& delivery, bool read_again, const std::string& failed);
   base::Result<void> settle(const control::Delivery& delivery, instantiation::SourceTables& now,
-                            const std::string& failed);
+                            const std::set<instantiation::TableName>& rewritten, const std::string& failed);
   base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id) const;
   base::Result<void> read_records(const control::Delivery& delivery);
   std::vector<instantiation::TableName> without_record(const control::Delivery& delivery) const;

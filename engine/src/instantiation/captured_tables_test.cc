@@ -113,7 +113,7 @@ TEST(CapturedTablesTest, PartitionsThatCameWithoutRowsBelongToTheTable) {
   const TableIdentity grown{
       .relation = 10,
       .publication_entry = 20,
-      .leaves = {{.relation = 30, .file = 31, .name = {"public", "orders_1"}}},
+      .leaves = {{.relation = 30, .file = 30, .name = {"public", "orders_1"}}},
   };
   EXPECT_EQ(compare(records, source(kOrders, grown), kFirst).identities, std::vector{kOrders});
   EXPECT_EQ(records.at(kOrders).identity, grown);

@@ -11,15 +11,12 @@ bool is_open(const TableRecord& record) {
 }
 
 // The file that had what came through the root: of a leaf that nobody has seen before, its first one.
-uint32_t known_file(const TableIdentity& recorded, const SourceTable& table, const Leaf& leaf) {
+uint32_t known_file(const TableIdentity& recorded, const Leaf& leaf) {
   const auto was = std::ranges::find(recorded.leaves, leaf.relation, &Leaf::relation);
-  if (was != recorded.leaves.end()) return was->file;
-  return table.was_rewritten_unseen(leaf) ? leaf.first_file() : leaf.file;
+  return was == recorded.leaves.end() ? leaf.first_file() : was->file;
 }
 
-bool is_rewritten(const TableIdentity& recorded, const SourceTable& table, const Leaf& leaf) {
-  return known_file(recorded, table, leaf) != leaf.file;
-}
+bool is_rewritten(const TableIdentity& recorded, const Leaf& leaf) { return known_file(recorded, leaf) != leaf.file; }
 
 void take_over(TableIdentity& recorded, const Leaf& leaf) {
   const auto was = std::ranges::find(recorded.leaves, leaf.relation, &Leaf::relation);
@@ -32,14 +29,15 @@ void take_over(TableIdentity& recorded, const Leaf& leaf) {
 
 }  // namespace
 
-bool Rewrites::any(const TableRecords& records, const SourceTables& now) {
-  return std::ranges::any_of(records, [&](const auto& entry) {
-    const TableRecord& record = entry.second;
+std::set<TableName> Rewrites::open(const TableRecords& records, const SourceTables& now) {
+  std::set<TableName> names;
+  for (const auto& [name, record] : records) {
     const SourceTable* const table = now.find(record.identity.relation);
-    if (table == nullptr || !is_open(record)) return false;
-    return std::ranges::any_of(table->now.leaves,
-                               [&](const Leaf& leaf) { return is_rewritten(record.identity, *table, leaf); });
-  });
+    if (table == nullptr || !is_open(record)) continue;
+    const auto is_changed = [&](const Leaf& leaf) { return is_rewritten(record.identity, leaf); };
+    if (std::ranges::any_of(table->now.leaves, is_changed)) names.insert(name);
+  }
+  return names;
 }
 
 std::vector<TableName> Rewrites::settle(TableRecords& records, SourceTables& now, base::Lsn low_watermark,
@@ -51,7 +49,7 @@ std::vector<TableName> Rewrites::settle(TableRecords& records, SourceTables& now
     if (table == nullptr || !is_open(record)) continue;
     bool changed = false;
     for (Leaf& leaf : table->now.leaves) {
-      if (!is_rewritten(record.identity, *table, leaf)) continue;
+      if (!is_rewritten(record.identity, leaf)) continue;
       const auto& applied = record.truncations;
       if (kept.contains(name) || std::ranges::find(applied, table->changed_by[leaf.relation]) != applied.end()) {
         take_over(record.identity, leaf);
@@ -66,7 +64,7 @@ std::vector<TableName> Rewrites::settle(TableRecords& records, SourceTables& now
       const TableName leaf_there{record.there.schema, leaf.name.name};
       const auto is_named = [&](const TableName& called) { return called.quoted() == suspect; };
       const bool is_suspect = is_named(name) || is_named(leaf.name) || is_named(record.there) || is_named(leaf_there);
-      if (low_watermark < seen && !is_suspect) leaf.file = known_file(record.identity, *table, leaf);
+      if (low_watermark < seen && !is_suspect) leaf.file = known_file(record.identity, leaf);
     }
     if (changed) taken_over.push_back(name);
   }

@@ -18,8 +18,8 @@ namespace thalweg::instantiation {
 // The partitions with another file, as known from look to look. Owner: one thread.
 class Rewrites {
  public:
-  // Whether there are any, so that settle() has something to decide.
-  static bool any(const TableRecords& records, const SourceTables& now);
+  // The tables that have any: settle() has something to decide of them.
+  static std::set<TableName> open(const TableRecords& records, const SourceTables& now);
 
   // Takes those over whose table's TRUNCATE is applied, by the transaction that changed the partition's catalog row,
   // and those of tables that are `kept`: a rule drops each TRUNCATE of them, so that the destination keeps the rows.

@@ -56,19 +56,19 @@ class RewritesTest : public testing::Test {
 };
 
 TEST_F(RewritesTest, NothingIsRewritten) {
-  EXPECT_FALSE(Rewrites::any(records_, source({1, 7}, {2, 8})));
+  EXPECT_TRUE(Rewrites::open(records_, source({1, 7}, {2, 8})).empty());
   EXPECT_FALSE(look(source({1, 7}, {2, 8}), {}).any());
   EXPECT_TRUE(taken_over_.empty());
 }
 
 TEST_F(RewritesTest, ATruncateOfTheTableWaitsUntilItIsApplied) {
-  EXPECT_TRUE(Rewrites::any(records_, source({11, 77}, {12, 77})));
+  EXPECT_EQ(std::set{kEvent}, Rewrites::open(records_, source({11, 77}, {12, 77})));
   EXPECT_FALSE(look(source({11, 77}, {12, 77}), {}).any());
   record().truncations = {70, 77};
   EXPECT_FALSE(look(source({11, 77}, {12, 77}), kLater).any());
   EXPECT_EQ(taken_over_, std::vector{kEvent});
   EXPECT_EQ(record().identity.leaves, (std::vector{leaf(1, 11), leaf(2, 12)}));
-  EXPECT_FALSE(Rewrites::any(records_, source({11, 77}, {12, 77})));
+  EXPECT_TRUE(Rewrites::open(records_, source({11, 77}, {12, 77})).empty());
 }
 
 TEST_F(RewritesTest, OneOfAPartitionAloneIsToldOnceAllOfThatTimeIsApplied) {
@@ -90,15 +90,12 @@ TEST_F(RewritesTest, OneBeforeThePartitionWasSeenFirstIsNoOther) {
     SourceTables now = source({1, 7}, {2, 8}, wal_end);
     now.tables.front().now.leaves.push_back(leaf(3, 33));
     now.tables.front().changed_by[3] = 79;
-    now.tables.front().rewritten_unseen = {3};
     return now;
   };
-  EXPECT_TRUE(Rewrites::any(records_, grown()));
+  EXPECT_EQ(std::set{kEvent}, Rewrites::open(records_, grown()));
   EXPECT_FALSE(look(grown(), {}).troubles.size());
   EXPECT_EQ(record().identity.leaves.back(), leaf(3, 3)) << "as it was before, until the stream has come that far";
-  SourceTables later = grown(kLater);
-  later.tables.front().rewritten_unseen.clear();  // it is known now
-  EXPECT_EQ(look(later, kFirst).troubles, std::vector{kEvent});
+  EXPECT_EQ(look(grown(kLater), kFirst).troubles, std::vector{kEvent});
   EXPECT_NE(record().trouble->reason.find("\"public\".\"event_3\" was truncated"), std::string::npos);
 }
 
@@ -106,7 +103,6 @@ TEST_F(RewritesTest, ATruncateOfTheTableEmptiesWhatNobodyHasSeen) {
   SourceTables now = source({11, 77}, {12, 77});
   now.tables.front().now.leaves.push_back(leaf(3, 33));
   now.tables.front().changed_by[3] = 77;
-  now.tables.front().rewritten_unseen = {3};
   record().truncations = {77};
   EXPECT_TRUE(look(now, kFirst).troubles.empty());
   EXPECT_EQ(record().identity.leaves, (std::vector{leaf(1, 11), leaf(2, 12), leaf(3, 33)}));
@@ -143,7 +139,7 @@ TEST_F(RewritesTest, ATroubleThatIsThereStays) {
   record().trouble =
       TableTrouble{.kind = TroubleKind::partitions_changed, .reason = "It was.", .since = kAt, .now = {}};
   record().truncations = {77};
-  EXPECT_FALSE(Rewrites::any(records_, source({11, 77}, {12, 77})));
+  EXPECT_TRUE(Rewrites::open(records_, source({11, 77}, {12, 77})).empty());
   look(source({11, 77}, {12, 77}), kLater);
   EXPECT_TRUE(taken_over_.empty());
   EXPECT_TRUE(record().trouble);

@@ -38,8 +38,7 @@ const std::string kLeaves =
     "SELECT t.root, c.oid, c.relfilenode, n.nspname, c.relname, c.relkind <> 'r' OR c.relpersistence <> 'p', "
     "c.xmin::text, " +
     pg::has_replica_identity("c") +
-    ", t.attached, c.relfilenode <> c.oid FROM tree t JOIN pg_catalog.pg_class c ON c.oid = "
-    "t.relation AND c.relkind <> 'p' "
+    ", t.attached FROM tree t JOIN pg_catalog.pg_class c ON c.oid = t.relation AND c.relkind <> 'p' "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid";
 
 // The index that their replica identity names, and the best that could be it instead, of each of these relations.
@@ -134,7 +133,6 @@ base::Result<void> look_at_leaves(pg::Connection& source, const Known& known, co
     } else if (known.relations.contains(table->now.relation) && !known.leaves.contains(leaf.relation)) {
       THALWEG_ASSIGN(const bool with_rows, came_with_rows(source, leaf));
       if (with_rows) table->with_rows.push_back(leaf.relation);
-      if (leaves.boolean(i, 9)) table->rewritten_unseen.push_back(leaf.relation);
     }
     const bool is_published = table->published == Published::changes && !leaves.boolean(i, 5);
     if (is_published && !leaves.boolean(i, 7)) table->unidentified.push_back({.relation = leaf.relation});

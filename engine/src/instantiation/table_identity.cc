@@ -54,12 +54,14 @@ std::string changed_partitions(const TableIdentity& was, const SourceTable& now)
     };
     if (std::ranges::any_of(was.leaves, is_known)) continue;
     const auto is_it = [&](uint32_t relation) { return relation == leaf.relation; };
-    if (std::ranges::any_of(now.with_rows, is_it)) {
+    const bool is_new = std::ranges::find(was.leaves, leaf.relation, &Leaf::relation) == was.leaves.end();
+    if (std::ranges::any_of(now.outside_wal, is_it)) {
+      outside.add(leaf.name);
+    } else if (std::ranges::any_of(now.with_rows, is_it)) {
       attached.add(leaf.name);
-    } else if (now.was_rewritten_unseen(leaf) && leaf.file != leaf.first_file()) {
+    } else if (is_new && leaf.file != leaf.first_file()) {
       emptied.add(leaf.name);
     }
-    if (std::ranges::any_of(now.outside_wal, is_it)) outside.add(leaf.name);
   }
   std::string reason;
   add_sentence(reason, emptied, "was truncated or rewritten, which PostgreSQL does not publish of a partition alone.");

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -25,8 +24,8 @@ struct Leaf {
   // A mix of pg_inherits.xmin of it and of the partitions between it and the root: another one once any of them was
   // detached and attached again; 0: not known, an older engine copied it
   uint32_t attached = 0;
-  // PostgreSQL makes a relation with the file of its own number (heap_create).
-  uint32_t first_file() const { return relation; }
+  // PostgreSQL makes a relation with the file of its own number (heap_create), and a foreign table without one.
+  uint32_t first_file() const { return file == 0 ? 0 : relation; }
   bool operator==(const Leaf&) const = default;
 };
 
@@ -55,17 +54,11 @@ struct SourceTable {
   Published published = Published::nothing;
   std::vector<uint32_t> with_rows;    // leaves that had rows already when they became partitions
   std::vector<uint32_t> outside_wal;  // leaves whose changes are in no WAL: unlogged ones, foreign tables
-  // Leaves that were truncated or rewritten before they were seen first, as partitions perhaps.
-  std::vector<uint32_t> rewritten_unseen = {};
   // Each leaf's pg_class.xmin: the transaction, or subtransaction, that has changed its catalog row last.
   std::map<uint32_t, uint32_t> changed_by = {};
   bool has_primary_key = false;  // which identifies its rows
   // Leaves, or the table itself, without a replica identity; none where no updates are published
   std::vector<LostIdentity> unidentified = {};
-
-  bool was_rewritten_unseen(const Leaf& leaf) const {
-    return std::ranges::find(rewritten_unseen, leaf.relation) != rewritten_unseen.end();
-  }
 };
 
 struct SourceTables {

@@ -92,9 +92,11 @@ TEST(TableIdentityTest, SaysWhatHappenedToWhichPartition) {
   EXPECT_NE(reason_of(event({truncated, kSecond})).find("\"event_1\" was truncated"), std::string::npos);
   EXPECT_NE(reason_of(event({kFirst})).find("\"event_2\" was detached"), std::string::npos);
 
-  SourceTable grown = event({kFirst, kSecond, {.relation = 13, .file = 113, .name = {"public", "event_3"}}});
-  EXPECT_EQ(reason_of(grown), "");
-  grown.rewritten_unseen = {13};
+  const Leaf made{.relation = 13, .file = 13, .name = {"public", "event_3"}};
+  EXPECT_EQ(reason_of(event({kFirst, kSecond, made})), "");
+  Leaf emptied = made;
+  emptied.file = 113;
+  SourceTable grown = event({kFirst, kSecond, emptied});
   EXPECT_NE(reason_of(grown).find("\"event_3\" was truncated"), std::string::npos);
   grown.with_rows = {13};
   EXPECT_EQ(reason_of(grown).find("\"event_3\" was truncated"), std::string::npos);
@@ -118,7 +120,7 @@ TEST(TableIdentityTest, APartitionThatWasAwayMayHaveOtherRows) {
 }
 
 TEST(TableIdentityTest, NamesPartitionsThatCannotBeUpdatedAtTheSource) {
-  SourceTable grown = event({kFirst, kSecond, {.relation = 13, .file = 113, .name = {"public", "event_3"}}});
+  SourceTable grown = event({kFirst, kSecond, {.relation = 13, .file = 13, .name = {"public", "event_3"}}});
   grown.unidentified = {{.relation = 13, .name = {"public", "event_3"}}};
   const auto trouble = examined({grown});
   ASSERT_TRUE(trouble);

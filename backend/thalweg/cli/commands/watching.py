@@ -240,6 +240,10 @@ class Heard:
     def seconds_ago(self) -> float:
         return time.monotonic() - self.at
 
+    @property
+    def is_stale(self) -> bool:
+        return self.seconds_ago() > SAMPLE_FRESH
+
 
 def _tell_silent(streams: dict[str, Json], samples: dict[str, Heard], told: set[str], *, as_json: bool) -> None:
     """One line for each destination of a stream whose reports have stopped: unlike the ticker's, printed lines stay.
@@ -265,7 +269,7 @@ def _is_silent(stream: Json, heard: Heard | None) -> bool:
     if stream["state"] == ShownState.UNKNOWN:
         return True
     runs = any(destination["phase"] not in AT_REST for destination in stream["destinations"])
-    return runs and heard is not None and heard.seconds_ago() > SAMPLE_FRESH
+    return runs and heard is not None and heard.is_stale
 
 
 def _seconds_silent(stream: Json, heard: Heard | None, at: datetime) -> float | None:
@@ -287,7 +291,7 @@ def _ticker(streams: dict[str, Json], samples: dict[str, Heard]) -> Table | Text
     at = datetime.now(UTC)
     for stream_id, stream in streams.items():
         heard = samples.get(stream_id)
-        silent = heard is not None and heard.seconds_ago() > SAMPLE_FRESH
+        silent = heard is not None and heard.is_stale
         sample = None if heard is None or silent else heard.sample
         for destination, sampled in _destinations_sampled(stream, sample):
             shown = sampled or {**destination, **UNSAMPLED}
