@@ -18,7 +18,7 @@
 #include "varatt.h"
 #endif
 
-/* Memory for what is read is some ten times as much. */
+/* What is read takes a multiple of it as memory. */
 #define OPTION_BYTES_MAX (8 * 1024 * 1024)
 
 typedef enum Binding
