@@ -1,8 +1,9 @@
-import { Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Modal, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import type { ParkedTransaction } from "@/api/types";
 import { counted } from "@/lib/format";
 import { FormButtons } from "@/ui/form-buttons";
+import { isReasonShort, ReasonInput } from "@/ui/reason-input";
 import { RestCall } from "@/ui/rest-call";
 import { DryRun } from "./dry-run";
 import { editsInWords } from "./edits-in-words";
@@ -22,8 +23,6 @@ interface ConfirmDecisionProps extends Decision {
   /** The reason, where it is discarded; else the role, perhaps empty. */
   onConfirm: (reason: string | null, role: string) => void;
 }
-
-const REASON_MIN = 3;
 
 /** Says what will happen to the destination before it does. Discarding asks why: the audit log keeps it. */
 export function ConfirmDecision(props: ConfirmDecisionProps) {
@@ -65,22 +64,18 @@ export function ConfirmDecision(props: ConfirmDecisionProps) {
             </>
           )}
           {discards && (
-            <TextInput
-              label="Reason"
+            <ReasonInput
               description="Recorded in the audit log."
               value={reason}
-              onChange={(event) => setReason(event.currentTarget.value)}
-              minLength={REASON_MIN}
-              maxLength={1000}
+              onChange={setReason}
               required
-              data-autofocus
             />
           )}
           <RestCall call={call} />
           <FormButtons
             onCancel={onClose}
             color={discards ? "red" : undefined}
-            disabled={discards && reason.trim().length < REASON_MIN}
+            disabled={discards && isReasonShort(reason)}
           >
             {verb}
           </FormButtons>

@@ -1,10 +1,11 @@
-import { Checkbox, Group, Modal, Stack, Table, Text, Textarea, TextInput } from "@mantine/core";
+import { Checkbox, Group, Modal, Stack, Table, Text, Textarea } from "@mantine/core";
 import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { useParkedEdit } from "@/api/streams";
 import type { ParkedChange, ParkedColumn } from "@/api/types";
 import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "@/ui/problem-alert";
+import { isReasonShort, ReasonInput } from "@/ui/reason-input";
 import { RestCall } from "@/ui/rest-call";
 
 type Values = Record<string, string | null>;
@@ -26,8 +27,6 @@ interface EditChangeProps extends ChangeDecision {
   onClose: () => void;
 }
 
-const REASON_MIN = 3;
-
 /** Leaves a change of a parked transaction out, or gives it other values. Asks why: queue and audit log keep it. */
 export function EditChange(props: EditChangeProps) {
   const { errorId, change, number, etag, leavesOut, path, onClose } = props;
@@ -35,7 +34,7 @@ export function EditChange(props: EditChangeProps) {
   const [values, setValues] = useState<Values>(change.edit?.values ?? {});
   const act = useParkedEdit(props.streamId, props.destinationId, errorId);
   const body = { left_out: leavesOut, values: leavesOut ? {} : values, reason: reason.trim() };
-  const incomplete = reason.trim().length < REASON_MIN || (!leavesOut && Object.keys(values).length === 0);
+  const incomplete = isReasonShort(reason) || (!leavesOut && Object.keys(values).length === 0);
   return (
     <Modal
       opened
@@ -56,15 +55,12 @@ export function EditChange(props: EditChangeProps) {
               : "When the transaction is executed, the columns that you choose get your values, in PostgreSQL's text form. The change stays recorded as it came. A dry run tells whether the destination accepts them. A later update of the row brings the source's values back: edit that one, too."}
           </Text>
           {!leavesOut && <ValueInputs columns={change.columns} values={values} onChange={setValues} />}
-          <TextInput
-            label="Reason"
+          <ReasonInput
             description="Shown in the queue and recorded in the audit log."
             value={reason}
-            onChange={(event) => setReason(event.currentTarget.value)}
-            minLength={REASON_MIN}
-            maxLength={1000}
+            onChange={setReason}
             required
-            data-autofocus={leavesOut || undefined}
+            asks={leavesOut}
           />
           {act.isError && <ProblemAlert problem={problemInWords(act.error)} />}
           <RestCall

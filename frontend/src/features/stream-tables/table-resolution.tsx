@@ -1,4 +1,4 @@
-import { Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Modal, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { type TableResolution, useTableResolution } from "@/api/streams";
@@ -7,6 +7,7 @@ import type { RestCallSpec } from "@/lib/curl";
 import { formatCount } from "@/lib/format";
 import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "@/ui/problem-alert";
+import { isReasonShort, ReasonInput } from "@/ui/reason-input";
 import { RestCall } from "@/ui/rest-call";
 
 export const resolutionLabels: Record<TroubleResolution, string> = {
@@ -56,9 +57,6 @@ function RowsThere({ destination, asked }: { destination: StreamDestination; ask
   );
 }
 
-/** The API refuses shorter ones. */
-const REASON_MIN = 3;
-
 interface AskedResolutionProps {
   stream: Stream;
   asked: TableResolution;
@@ -85,21 +83,17 @@ function AskedResolution({ stream, asked, onClose }: AskedResolutionProps) {
         <Text size="sm">{consequences[asked.resolution](where)}</Text>
         {copies && destination && <RowsThere destination={destination} asked={asked} />}
         {copies && (
-          <TextInput
-            label="Reason"
+          <ReasonInput
             description="Optional, 3 to 1000 characters. Recorded in the audit log."
             value={typed}
-            onChange={(event) => setTyped(event.currentTarget.value)}
-            minLength={REASON_MIN}
-            maxLength={1000}
-            data-autofocus
+            onChange={setTyped}
           />
         )}
         {resolve.isError && <ProblemAlert problem={problemInWords(resolve.error)} />}
         <RestCall call={callOfResolution(stream, wanted)} />
         <FormButtons
           onCancel={onClose}
-          disabled={reason !== "" && reason.length < REASON_MIN}
+          disabled={reason !== "" && isReasonShort(reason)}
           loading={resolve.isPending}
         >
           {resolutionLabels[asked.resolution]}
