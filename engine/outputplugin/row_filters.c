@@ -18,7 +18,7 @@
 #include "varatt.h"
 #endif
 
-/* What is read takes a multiple of it as memory. */
+/* Memory for what is read is a multiple of it. */
 #define OPTION_BYTES_MAX (8 * 1024 * 1024)
 
 typedef enum Binding
