@@ -110,7 +110,7 @@ async def test_a_destination_s_engine_that_goes_on_taking_changes_ends_no_operat
     stream = await created(operator, registered, **over(pair))
     await _is_told(resources, stream["id"], pair[1].id)
     revisions = [await _revision(operator, enrolled.id) for enrolled in pair]
-    resources.settings.operation_patience = 0.05
+    resources.settings.operation_patience = 0.001  # shorter than a look takes
     await _answers(resources, pair[0].id, acknowledged_revision=revisions[0])
     untaken = Untaken()
     for taken in (revisions[1] - 1, revisions[1], revisions[1] - 1):

@@ -51,7 +51,6 @@ class Untaken:
 
 async def end_overdue(resources: Resources, untaken: Untaken) -> list[tuple[str, BaseModel]]:
     """The events to tell. Rows that somebody else is at are left for the next turn."""
-    at = now()
     patience = timedelta(seconds=resources.settings.operation_patience)
     query = select(OperationRow).where(OperationRow.state.in_(UNFINISHED)).with_for_update(skip_locked=True)
     ended = []
@@ -60,11 +59,12 @@ async def end_overdue(resources: Resources, untaken: Untaken) -> list[tuple[str,
         if not operations:
             return []
         streams = await streams_by_id(session, {operation.target_id for operation in operations})
+        at = now()  # one moment: what is seen first now has lasted for no time
         untaken.note((engine for stream in streams.values() for engine in _engines_of(stream)), at)
         cures = set(await session.scalars(select(AdvisorCureRow.operation_id)))
         for operation in operations:
             if operation.target_type == "stream":
-                end = _of_a_stream(operation, streams.get(operation.target_id), patience, untaken)
+                end = _of_a_stream(operation, streams.get(operation.target_id), at, patience, untaken)
             else:
                 end = None if operation.id in cures else _gone("cure")
             if end is not None:
@@ -79,13 +79,12 @@ def _engines_of(stream: StreamRow) -> list[EngineRow]:
 
 
 def _of_a_stream(
-    operation: OperationRow, stream: StreamRow | None, patience: timedelta, untaken: Untaken
+    operation: OperationRow, stream: StreamRow | None, at: datetime, patience: timedelta, untaken: Untaken
 ) -> End | None:
     if stream is None:
         # A repeated delete: the engine finished the first request before it took this one.
         repeats = operation.kind == OperationKind.STREAM_DELETE
         return (OperationState.SUCCEEDED, None) if repeats else _gone("stream")
-    at = now()
     if at - operation.created_at < patience:
         return None
     for engine in _engines_of(stream):

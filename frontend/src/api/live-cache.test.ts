@@ -1,8 +1,8 @@
-import { QueryClient } from "@tanstack/react-query";
-import { beforeEach, describe, expect, it } from "vitest";
+import { QueryClient, QueryObserver } from "@tanstack/react-query";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { destination, lag, sample, stream } from "@/test/data";
 import { keys } from "./keys";
-import { appendSample, RATES_MAX, type Rates, SAMPLES_MAX, takeEvent } from "./live-cache";
+import { appendSample, RATES_MAX, type Rates, readAgain, SAMPLES_MAX, takeEvent } from "./live-cache";
 import type { Overview, Sample, Stream } from "./types";
 
 const at = (second: number) => new Date(Date.UTC(2026, 10, 21, 0, 0, second)).toISOString();
@@ -20,6 +20,35 @@ describe("appendSample", () => {
     samples = appendSample(samples, sample(at(SAMPLES_MAX)));
     expect(samples).toHaveLength(SAMPLES_MAX);
     expect(samples.at(-1)?.at).toBe(at(SAMPLES_MAX));
+  });
+});
+
+describe("readAgain", () => {
+  const shown = (cache: QueryClient, queryFn: () => Promise<string>) =>
+    new QueryObserver(cache, { queryKey: keys.databases, queryFn }).subscribe(() => {});
+
+  it("reads what is shown once more", async () => {
+    const cache = new QueryClient();
+    const answers = ["before the event", "after it"];
+    const hide = shown(cache, async () => answers.shift() ?? "too often");
+    await vi.waitFor(() => expect(cache.getQueryData(keys.databases)).toBe("before the event"));
+    readAgain(cache);
+    await vi.waitFor(() => expect(cache.getQueryData(keys.databases)).toBe("after it"));
+    hide();
+  });
+
+  it("reads again what was being read, once that has its answer", async () => {
+    const cache = new QueryClient();
+    const waiting: ((answer: string) => void)[] = [];
+    const hide = shown(cache, () => new Promise((resolve) => waiting.push(resolve)));
+    await vi.waitFor(() => expect(waiting).toHaveLength(1));
+    readAgain(cache);
+    expect(waiting).toHaveLength(1);
+    waiting[0]?.("before the event");
+    await vi.waitFor(() => expect(waiting).toHaveLength(2));
+    waiting[1]?.("after it");
+    await vi.waitFor(() => expect(cache.getQueryData(keys.databases)).toBe("after it"));
+    hide();
   });
 });
 

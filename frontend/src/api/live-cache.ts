@@ -1,5 +1,5 @@
 // Effects of events on the query cache. Independent of the connection, so that they can be tested without one.
-import { notifyManager, type QueryClient } from "@tanstack/react-query";
+import { notifyManager, type Query, type QueryClient } from "@tanstack/react-query";
 import type { components } from "./generated/schema";
 import { keys } from "./keys";
 import type { Overview, Sample, Stream, StreamSummary } from "./types";
@@ -101,6 +101,18 @@ export const eventNames: LiveEvent["name"][] = [
   "alert",
   "reset",
 ];
+
+/** Reads all that is shown again; also what is being read for the first time, whose answer may be older than an event. */
+export function readAgain(cache: QueryClient): void {
+  const beingRead = cache.getQueryCache().findAll({ fetchStatus: "fetching", predicate: isEmpty });
+  void cache.invalidateQueries({ predicate: (query) => !isEmpty(query) });
+  for (const query of beingRead) {
+    const again = () => cache.invalidateQueries({ queryKey: query.queryKey, exact: true });
+    query.promise?.then(again, again);
+  }
+}
+
+const isEmpty = (query: Query) => query.state.data === undefined;
 
 export function takeEvent(cache: QueryClient, event: LiveEvent): void {
   const again = (queryKey: readonly unknown[]) => void cache.invalidateQueries({ queryKey });

@@ -1,7 +1,7 @@
 // One event stream for the whole tab: it feeds the query cache and tells whether the picture is live.
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
-import { eventNames, type LiveEvent, takeEvent, takeSamples } from "./live-cache";
+import { eventNames, type LiveEvent, readAgain, takeEvent, takeSamples } from "./live-cache";
 import type { Sample } from "./types";
 
 export type LiveState = "connecting" | "live" | "lost";
@@ -55,7 +55,6 @@ export function useLiveEvents(): void {
   useEffect(() => {
     let source: EventSource | null = null;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    let wasLost = false;
     let closed = false;
     let samples: Sample[] = [];
     let showing: ReturnType<typeof setTimeout> | undefined;
@@ -71,14 +70,10 @@ export function useLiveEvents(): void {
     const open = () => {
       if (closed) return;
       source = new EventSource("/api/v1/events");
-      source.onopen = () => {
-        // Events may have been missed while the connection was down.
-        if (wasLost) void cache.invalidateQueries();
-        wasLost = false;
-        change("live");
-      };
+      source.onopen = () => change("live");
+      // From here on no event is missed. Before, some were: since the page was read, or the connection lost.
+      source.addEventListener("hello", () => readAgain(cache));
       source.onerror = () => {
-        wasLost = true;
         change("lost");
         // The browser reconnects by itself unless the answer was not an event stream at all.
         if (source?.readyState === EventSource.CLOSED) {

@@ -166,6 +166,16 @@ describe("the overview", () => {
     expect(screen.getByRole("alert")).toHaveTextContent("These numbers are stale");
   });
 
+  it("reads again what it read before it heard of events", async () => {
+    let listed = [stream()];
+    stubApi({ ...routes, "GET /api/v1/overview": () => overview(listed) });
+    renderAt("/");
+    await screen.findByRole("table", { name: "Streams" });
+    listed = [stream({ name: "orders to archive" })];
+    act(() => EventSourceStub.latest?.emit("hello", {}));
+    expect(await screen.findByRole("link", { name: "orders to archive" })).toBeVisible();
+  });
+
   it("calls nothing live, healthy or empty of which it has not heard", async () => {
     const body = {
       ...overview([stream({ sampled_at: null, status: "UNKNOWN" })]).body,
