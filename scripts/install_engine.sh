@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes this host one of an engine: packages, user, control token, certificate of the control API, addresses, unit. What is
-# there already stays, so it runs again after an upgrade. It starts nothing. Runs as root from /opt/thalweg, where
+# Makes this host one of an engine: packages, user, control token, certificate of the control API, addresses, unit. It
+# keeps anything that is there already, so it runs again after an upgrade. It starts nothing. Runs as root from /opt/thalweg, where
 # engine_bundle.sh's file was unpacked. usage: /opt/thalweg/scripts/install_engine.sh HOST
 #   HOST  address or name of this host, as the control plane and other engines reach it
 set -euo pipefail
@@ -32,7 +32,7 @@ case $host in
   *[!0-9.]*) name=DNS:$host listen=0.0.0.0 ;;
   *) name=IP:$host listen=$host ;;
 esac
-# Its own authority. Whoever has an authority puts a certificate for HOST and its key here before, or later in their place.
+# Its own authority. A site with an authority puts a certificate for HOST and its key here before, or later in their place.
 if [[ ! -s $configuration/engine-tls.crt ]]; then
   said=$(openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 825 -subj "/CN=thalweg-engine" \
     -addext "subjectAltName=$name" -keyout "$configuration/engine-tls.key" -out "$configuration/engine-tls.crt" 2>&1) ||

@@ -43,7 +43,7 @@ def page(root: Path) -> str:
     )
     return (
         head("Errors", f"{catalogue.SOURCE} and {PROBLEMS}", TEXT)
-        + "\n## Of streams\n\nWhat a stream's `error` holds. Its class says who heals it:\n\n"
+        + "\n## Of streams\n\nA stream's `error` holds one of these. Its class says who heals it:\n\n"
         + f"{classes}\n{SIDE}\n{engine}"
         + "\n## Of the REST API\n\nProblem details (RFC 9457) as `application/problem+json`. `type` is "
         + "`urn:thalweg:problem:` and the code;\n`detail` says what happened this time, `cure` what to do, `sql` holds "

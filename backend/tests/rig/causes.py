@@ -128,7 +128,7 @@ CAUSES = [
     ),
     Cause(
         "far destination", APPLY, "apply_network",
-        "what goes to and from the destination is 50 ms late each way, group_size 20",
+        "traffic to and from the destination is 50 ms late each way, group_size 20",
         parameters={"group_size": 20}, prepare=trouble.rows(60_000),
         staged=trouble.updates(rows=60_000, per_transaction=10), destination_delay=0.05,
     ),

@@ -25,8 +25,8 @@ whose disk takes longer (a preloaded library), an engine that is stopped and con
 many bytes a second, SQL. Two causes need an engine with a small share of the processors, because the source on the same
 two cores is slower than a whole coordinator or receiver.
 
-Which tables a stream takes is a list in its publication and costs nothing. What can be slow in evaluating rules are
-their conditions: capture evaluates them for each change.
+The choice of a stream's tables is a list in its publication and costs nothing. Rules can be slow because of their
+conditions: capture evaluates them for each change.
 """
 
 

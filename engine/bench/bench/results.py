@@ -117,7 +117,7 @@ SCENARIOS = [
              "queues, the data layer and the metadata cache together; its yardstick was the product before them.",
              _rates, versus_native=True, least=2.2),
     Scenario("staged1", "One row a transaction", "1.5 or more",
-             "Not in the paper: what a commit costs when it cannot be shared by ten rows.", _rates,
+             "Not in the paper: the cost of a commit that ten rows cannot share.", _rates,
              versus_native=True, least=1.5),
     Scenario("bigtx", "One transaction of 428 400 rows", "1.5 or more",
              "WLCG 2007: such a transaction was applied at 2 700 LCR/s on average; Wong et al. 2009, I "
@@ -150,9 +150,8 @@ SCENARIOS = [
              "WLCG 2007: 428 400 rows in one commit made 12 times the source's redo at the destination, because LCRs "
              "were spilled into a table; as 7 binary objects the redo was 45 MB to 66 MB.", _spill),
     Scenario("hotkeys", "Hot keys", "1 or more; parallel over serial Thalweg",
-             "Wong et al. 2009, II: appliers run independent transactions concurrently; what is not "
-             "independent must not be "
-             "slower for it.", _rates, least=1),
+             "Wong et al. 2009, II: appliers run independent transactions concurrently; "
+             "dependent ones must not be slower for it.", _rates, least=1),
     Scenario("fanout", "Several destinations", "above 1: Thalweg's source CPU stays flat, native's walsenders multiply",
              "Wong et al. 2009, figure 4: one capture feeds many propagations and applies, so the "
              "source is decoded once.",
@@ -162,9 +161,9 @@ SCENARIOS = [
     Scenario("preflight", "The check before a start", "1 or more: two seconds over its time, for 300 tables",
              "Not in the paper.", _preflight, least=1),
     Scenario("rules", "Row rules", "0.95 or more; with a condition over without",
-             "Not in the paper: what judging every change of a table costs, end to end.", _rates, least=0.95),
+             "Not in the paper: the cost of judging every change of a table, end to end.", _rates, least=0.95),
     Scenario("conflicts", "Conflict detection", "0.8 or more; with old values compared over without",
-             "Not in the paper: what comparing every update and delete with its row costs, end to end.",
+             "Not in the paper: the cost of comparing every update and delete with its row, end to end.",
              _rates, least=0.8),
     Scenario("queue", "The queue", "above 1",
              "Wong et al. 2009, figure 14: 5 500 LCR/s with the latch-based queue, 21 000 to 25 000 "
@@ -188,8 +187,8 @@ beside it. `make bench SCENARIO=results` only draws. Tables hold medians of roun
 subscription at its best setting in the same run, unless said otherwise.
 
 Beside each figure stands what else the machine did meanwhile: `load`, the runnable tasks of the last minute, the run's
-own with them; `others percent`, the CPU of all cores that other processes used; `steal percent`, what the hypervisor
-took; `flush ms`, how long the disk takes for a page. A run does not begin where others use more than 10 % or 5 % are
+own with them; `others percent`, the CPU of all cores that other processes used; `steal percent`, the hypervisor's
+share; `flush ms`, how long the disk takes for a page. A run does not begin where others use more than 10 % or 5 % are
 stolen, unless it is forced; it is marked as *busy* then, and where the machine became so on the way. *Not recorded*:
 the figures are of before this was looked at.
 
