@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes this host one of an engine: packages, user, control token, certificate of the control API, addresses, unit. It
-# keeps anything that is there already, so it runs again after an upgrade. It starts nothing. Runs as root from /opt/thalweg, where
-# engine_bundle.sh's file was unpacked. usage: /opt/thalweg/scripts/install_engine.sh HOST
+# keeps anything that is there already, so it runs again after an upgrade. It starts nothing. Runs as root from
+# /opt/thalweg, where engine_bundle.sh's file was unpacked. usage: /opt/thalweg/scripts/install_engine.sh HOST
 #   HOST  address or name of this host, as the control plane and other engines reach it
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
