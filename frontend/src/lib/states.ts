@@ -46,11 +46,11 @@ const ofComponents: Record<string, Words> = {
   NORMAL: ["good", "LCRs enter and leave the queue freely."],
   "IN FLOW CONTROL: TOO MANY UNBROWSED MESSAGES": [
     "warning",
-    "The queue is full: it holds as many LCRs as it may, because a component after it takes them more slowly than they come. What fills it waits. Nothing is lost. Look at the component that the path marks as the bottleneck; the advisor names the cause and its cure.",
+    "The queue is full: it holds as many LCRs as it may, because a component after it takes them more slowly than they come. The component that fills it waits. Nothing is lost. Look at the component that the path marks as the bottleneck; the advisor names the cause and its cure.",
   ],
   "IN FLOW CONTROL: INSUFFICIENT MEMORY": [
     "warning",
-    "The queue is full: its memory is used up, because a component after it takes LCRs more slowly than they come. What fills it waits. Nothing is lost. Look at the component that the path marks as the bottleneck; the advisor names the cause and its cure.",
+    "The queue is full: its memory is used up, because a component after it takes LCRs more slowly than they come. The component that fills it waits. Nothing is lost. Look at the component that the path marks as the bottleneck; the advisor names the cause and its cure.",
   ],
   IDLE: ["quiet", "Nothing to do: waiting for the component upstream."],
   "DEQUEUE MESSAGES": ["good", "Takes LCRs from the queue and puts transactions together."],
@@ -125,7 +125,7 @@ const ofApi: Record<ApiState, Words> = {
   "CATCHING UP": ["busy", "Changes that gathered during the copy or a stop are being applied."],
   REPLICATING: ["good", "Changes are applied as they arrive."],
   RETRYING: ["warning", "A transient error; the engine tries again by itself."],
-  DRAINING: ["busy", "Stopping: what is in the queue is applied first."],
+  DRAINING: ["busy", "Stopping: the changes in the queue are applied first."],
   DROPPING: ["busy", "Removing the stream's objects at source and destination."],
   STOPPED: ["quiet", "Not running."],
   // tables

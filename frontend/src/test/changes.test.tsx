@@ -99,7 +99,7 @@ it("searches for a row, and shows who changed it from what to what", async () =>
   const body = await begun?.json();
   expect(body).toMatchObject({ table: { schema: "public", table: "orders" }, key: { id: "5" }, limit: 1000 });
   expect(begun?.headers.get("Idempotency-Key")).toBeTruthy();
-  expect(screen.getByText(/The log is kept from .* on: what was changed before is not found/)).toBeVisible();
+  expect(screen.getByText(/The log is kept from .* on: earlier changes are not found/)).toBeVisible();
   expect(screen.getByRole("link", { name: "Export as CSV" })).toHaveAttribute(
     "href",
     `${SOURCE}/searches/s7x3c9v1:export?format=csv`,

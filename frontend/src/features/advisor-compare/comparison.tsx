@@ -50,7 +50,7 @@ export function ComparisonView({ comparison }: { comparison: Comparison }) {
             onChange={(value) => setShown(value as Shown)}
             data={[
               { value: "paths", label: "Paths" },
-              { value: "changed", label: "What changed most" },
+              { value: "changed", label: "Largest changes" },
               { value: "all", label: "All" },
             ]}
           />

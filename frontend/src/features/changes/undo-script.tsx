@@ -25,7 +25,7 @@ export function UndoScript({ databaseId, searchId, onClose }: UndoScriptProps) {
       <Stack gap="md">
         <Text size="sm">
           One transaction that undoes all changes which the search has found, the newest first. Read it before
-          you run it at the source: it overwrites what has been done to these rows since, and triggers act.
+          you run it at the source: it overwrites later changes of these rows, and triggers act.
         </Text>
         <QueryFaces query={script} inWords={problemInWords} loadingLabel="Making the SQL">
           {(sql) =>

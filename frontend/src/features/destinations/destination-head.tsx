@@ -146,7 +146,7 @@ function DestinationActions({ stream, destination, mayAct, onParameters }: Desti
   const offered = buttons.filter(({ action }) => destination.actions.includes(action));
   const lost = destination.backlog
     ? `Its backlog (${asText(bytes(destination.backlog.bytes))} on disk) is discarded for good`
-    : "Nothing of it is on the engine's disk. What it has not applied yet does not arrive any more";
+    : "Nothing of it is on the engine's disk. Changes that it has not applied yet do not arrive any more";
   return (
     <Group gap={6}>
       <RestCallButton

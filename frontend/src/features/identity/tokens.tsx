@@ -149,7 +149,7 @@ function TokenForm({ role, onDone }: { role: UserRole; onDone: () => void }) {
         {create.isError && <ProblemAlert problem={problemInWords(create.error)} />}
         <TextInput
           label="Name"
-          description="What it is for."
+          description="Its purpose."
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
           data-autofocus

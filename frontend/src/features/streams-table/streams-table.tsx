@@ -42,7 +42,7 @@ const columns: Column<StreamSummary>[] = [
   {
     key: "phase",
     header: "Phase",
-    definition: "What the stream does now.",
+    definition: "The stream's present activity.",
     sortBy: ({ state }) => state,
     cell: (stream) => <ToneBadge state={streamInWords(stream)} compact />,
   },

@@ -64,7 +64,7 @@ const evaluatedColumn: Column<RuleCountsOfTable> = {
   key: "evaluated",
   header: "Evaluated",
   definition:
-    "Where the rules are evaluated for inserts and updates. What the source drops is not sent, and not counted. The engine evaluates the rules for deletes.",
+    "Where the rules are evaluated for inserts and updates. Changes that the source drops are not sent, and not counted. The engine evaluates the rules for deletes.",
   cell: evaluated,
 };
 
@@ -102,7 +102,7 @@ export function RuleCountsTable({ counts, destination }: RuleCountsProps) {
         again count again. Large transactions are judged before they commit, so changes that the source rolls
         back count, too.
         {tables.some(({ at_source }) => at_source.length > 0) &&
-          " What the source drops is not sent, and not counted."}
+          " Changes that the source drops are not sent, and not counted."}
       </Text>
     </Stack>
   );

@@ -201,8 +201,8 @@ function StepFields({ step, number, names, onChange, onRemove }: StepFieldsProps
           label="Expression"
           description={
             <>
-              In the language of rules, over the source's columns under their names at this step. What is
-              masked cannot be read. <HelpLink help="reference/rule-language" about="the language of rules" />
+              In the language of rules, over the source's columns under their names at this step. Masked ones
+              cannot be read. <HelpLink help="reference/rule-language" about="the language of rules" />
             </>
           }
           placeholder="price * amount"

@@ -28,7 +28,7 @@ export function Transformations({ sourceId, tables, rules, onChange, maskKey }: 
     <Fieldset legend="Columns" mt="xs" p="xs">
       <Text size="xs" c="dimmed">
         All columns are replicated as they are, unless transformations drop, rename, mask, cast or add some.
-        What is masked stays at the source and in the engine that captures.
+        Masked values stay at the source and in the engine that captures.
       </Text>
       <Stack gap={6} mt={6}>
         {transformed.map((own) => (

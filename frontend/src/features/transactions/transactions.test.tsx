@@ -44,6 +44,6 @@ it("calls all committed only where it is applied", () => {
   );
   again();
   show({ status: "DISABLED", phase: "STOPPED", state: "PAUSED" });
-  expect(screen.getByText("What waits for warehouse (Paused) is not listed here.")).toBeVisible();
+  expect(screen.getByText("Transactions waiting for warehouse (Paused) are not listed here.")).toBeVisible();
   expect(screen.queryByText(/is committed/)).toBeNull();
 });

@@ -78,7 +78,7 @@ function NothingInFlight({ stream: { id, destinations } }: { stream: Stream }) {
   const resting = destinations.filter(({ state }) => !APPLY.includes(state));
   if (resting.length > 0) {
     const names = resting.map(({ database, state }) => `${database.name} (${stateInWords(state).label})`);
-    return `What waits for ${names.join(", ")} is not listed here.`;
+    return `Transactions waiting for ${names.join(", ")} are not listed here.`;
   }
   const where = destinations.length > 1 ? "at all destinations" : "at the destination";
   const parking = destinations.filter(({ error_queue_transactions }) => error_queue_transactions !== 0);

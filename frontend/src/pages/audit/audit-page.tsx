@@ -101,8 +101,8 @@ export function AuditPage() {
             <Panel flush>
               {rows.length === 0 ? (
                 <Empty icon={<IconHistory size={40} stroke={1.5} />} title="No changes yet">
-                  What users, tokens and the command line change from now on is recorded here, with who did it
-                  and when.
+                  From now on, changes by users, tokens and the command line are recorded here, with who did
+                  it and when.
                 </Empty>
               ) : (
                 <DataTable

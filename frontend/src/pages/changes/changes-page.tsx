@@ -37,7 +37,7 @@ export function ChangesPage() {
           ) : (
             <Panel>
               <Empty title="Only operators may search">
-                What a search finds are rows of tables. Ask an admin for the role.
+                A search finds rows of tables. Ask an admin for the role.
               </Empty>
             </Panel>
           )}
@@ -54,7 +54,7 @@ function ChangesHeader({ database }: { database: Database }) {
       title={`Changes of ${database.name}`}
       description={
         <Group gap="md">
-          <Text size="sm">Who changed a row, when, from what to what, in which transaction.</Text>
+          <Text size="sm">Find out who changed a row, when, from what to what, in which transaction.</Text>
           <AnchorLink to="/databases/$databaseId" params={{ databaseId: database.id }} size="sm">
             {database.name}
           </AnchorLink>
@@ -216,7 +216,7 @@ function Earlier({
   if (!kept || wanted === null || since === null || wanted >= since) return null;
   return (
     <Text size="sm" px={14} pt={10} role="note">
-      The log is kept from {formatTime(kept)} on: what was changed before is not found.
+      The log is kept from {formatTime(kept)} on: earlier changes are not found.
     </Text>
   );
 }

@@ -127,8 +127,7 @@ function columns(
     {
       key: "test",
       header: "Last test",
-      definition:
-        "What the last connection test found, and when it was; and whether an engine reaches it now.",
+      definition: "The result and time of the last connection test; and whether an engine reaches it now.",
       cell: (database) => (
         <Group gap={8}>
           <ToneBadge compact wrap state={away.get(database.name) ?? testInWords(database)} />

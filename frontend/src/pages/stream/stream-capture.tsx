@@ -93,7 +93,7 @@ function ChangeForm({ stream, to, onClose }: { stream: Stream; to: Kind; onClose
         <Text size="sm">
           {to === "wal"
             ? `From then on the engine ${stream.capture_engine.name} receives all WAL of the server, stages it on its disk and mines it there. A failover of the source is not followed.`
-            : `From then on the source's server decodes the WAL, which costs its processors, and keeps it while a destination is behind. What is staged at the engine ${stream.capture_engine.name} is deleted.`}
+            : `From then on the source's server decodes the WAL, which costs its processors, and keeps it while a destination is behind. The WAL staged at the engine ${stream.capture_engine.name} is deleted.`}
         </Text>
         <CheckedRequest
           error={update.error}
