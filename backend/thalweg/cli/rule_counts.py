@@ -21,7 +21,7 @@ def print_rule_counts(counts: Json, destination: str | None = None) -> None:
     began = f"changes began to be read for {destination}" if destination else "the capture started"
     out.print(
         f"Counted since {began}, {ago_and_when(counts['counted_since'])}. Large transactions are judged before they "
-        "commit: what the source rolls back of them counts, too.",
+        "commit: changes that the source rolls back count, too.",
         style="dim",
     )
     for table in counts["tables"]:
@@ -34,7 +34,7 @@ def _evaluated(table: Json) -> str:
     places = []
     if table.get("at_source"):
         operations = " and ".join(f"{operation.lower()}s" for operation in table["at_source"])
-        places.append(f"evaluated at the source: {operations}; what is dropped there is not sent, and not counted")
+        places.append(f"evaluated at the source: {operations}; changes dropped there are not sent, and not counted")
     if table.get("at_engine_because"):
         rest = "the rest at the engine" if places else "evaluated at the engine"
         places.append(f"{rest}, because {table['at_engine_because']}")

@@ -66,7 +66,7 @@ SENTENCES = {
     "stream_errors_restore": "Change {change} of parked transaction {error} taken back as it came",
     "stream_errors_superseded": "{transactions} parked transactions discarded: {table} was copied again at {copied_at}",
     "stream_markers_create": "Marker placed",
-    "stream_tables_accept": "What became of {table} accepted",
+    "stream_tables_accept": "Changed state of {table} accepted",
     "stream_tables_copy": "Copy of {table} repeated",
     "streams_create": "Created",
     "streams_delete": "Deletion asked for",

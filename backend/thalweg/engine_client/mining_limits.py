@@ -30,8 +30,8 @@ MINING_LIMITS: Final[list[dict[str, Any]]] = [
         "name": WAL_ARCHIVE, "component": "CAPTURE", "scope": "STREAM", "type": "text", "default": "", "maximum": 100,
         "live": False,
         "description": "Only for log mining: an archive of the source's WAL, by the name that the engine's "
-        "wal-archives.json has for it. What the source no longer has, or cannot send for a minute, comes from there. "
-        "Empty: none.",
+        "wal-archives.json has for it. WAL that the source no longer has, or cannot send for a minute, comes from "
+        "there. Empty: none.",
     },
 ]  # fmt: skip
 NAMES: Final = frozenset(limit["name"] for limit in MINING_LIMITS)

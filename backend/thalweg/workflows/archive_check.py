@@ -11,7 +11,7 @@ def check_archive(name: object, engine: EngineRow) -> list[Check]:
     checklist = Checklist(CheckSide.SOURCE)
     title = "Archive of the WAL"
     if not name:
-        checklist.ok("wal_archive", title, "The stream names none: what the source loses of its WAL is lost to it.")
+        checklist.ok("wal_archive", title, "The stream names none: WAL that the source loses is lost to the stream.")
     elif name in engine.wal_archives:
         checklist.ok("wal_archive", title, f"The engine {engine.name} offers {name}.")
     else:

@@ -56,8 +56,8 @@ def ask_for_changed_names(checklist: Checklist, tables_before: list[Json], table
     if changed:
         checklist.ask(
             CHANGED, "Changed names at the destinations",
-            "These tables are renamed at the destinations when the stream goes on. Whoever uses them there has to know "
-            "the new names; partitions stay where they are.",
+            "These tables are renamed at the destinations when the stream goes on. Their users there have to know the "
+            "new names; partitions stay where they are.",
             "Accept this. Or send the names that the stream has.",
             [f"{'.'.join(name)}: {'.'.join(before[name])} becomes {'.'.join(after[name])}" for name in changed],
         )  # fmt: skip

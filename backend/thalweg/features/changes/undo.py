@@ -68,10 +68,10 @@ def script_of(parts: Sequence[str], left_out: int, *, is_part: bool = False) -> 
     search has ended early."""
     yield f"-- Undoes {counted(len(parts) - left_out, 'change')}, the newest first.\n"
     if is_part:
-        yield "-- The search has ended early: what changed these rows later is NOT undone, and is overwritten.\n"
+        yield "-- The search has ended early: later changes of these rows are NOT undone, and are overwritten.\n"
     if left_out:
         yield f"-- {counted(left_out, 'change')} cannot be undone: the comments in their places say why.\n"
-    yield "-- Read it before you run it: what has been done to these rows since is overwritten, and triggers act.\n"
+    yield "-- Read it before you run it: later changes of these rows are overwritten, and triggers act.\n"
     yield "BEGIN;\n"
     yield from reversed(parts)
     yield "COMMIT;\n"

@@ -39,7 +39,7 @@ BY_CODE: dict[str, Likely] = {
         "Nothing by itself: they follow when those in front of them are executed or discarded.",
     ),
     ErrorCode.PARKED_FREED: Likely(
-        CauseKind.FREED, "What they waited for is gone",
+        CauseKind.FREED, "The transactions that they waited for are gone",
         "Compare the rows on both sides, then execute or discard them; neither happens by itself.",
     ),
     ErrorCode.INITIAL_COPY_INCONSISTENT: Likely(
