@@ -59,7 +59,7 @@ async def check_bookkeeping(checklist: Checklist, connection: Connection, role: 
     if (await read_row(connection, OWN_PATH))["leads_there"]:
         checklist.warn(
             "search_path", "Schema of the user's name",
-            "Whatever the user thalweg creates without naming a schema goes into the schema thalweg, which belongs to "
+            "Anything the user thalweg creates without naming a schema goes into the schema thalweg, which belongs to "
             "the engine.",
             "Use a user of another name, or give this one a search_path of its own.",
             "ALTER ROLE thalweg SET search_path = public",

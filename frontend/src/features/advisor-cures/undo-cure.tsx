@@ -48,8 +48,8 @@ function Index({ cure: { finding, sql, undo_sql, destination_id } }: { cure: App
         />
       )}
       <Text size="sm">
-        The index at {where} is dropped, and what it sped up is slow again. Dropping it waits for transactions
-        that are open there.
+        The index at {where} is dropped, and work that it sped up is slow again. Dropping it waits for
+        transactions that are open there.
       </Text>
     </>
   );

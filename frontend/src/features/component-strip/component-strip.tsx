@@ -128,7 +128,7 @@ function Shipment({
         </Text>
       </Tooltip>
       {kept > 0 && (
-        <Tooltip label="Of the staged WAL, what no destination needs any more: it is kept for searches, and goes first at the limit.">
+        <Tooltip label="The part of the staged WAL that no destination needs any more: it is kept for searches, and goes first at the limit.">
           <Text size="xs" c="dimmed">{`Kept for searches: ${asText(bytes(kept))}`}</Text>
         </Tooltip>
       )}
