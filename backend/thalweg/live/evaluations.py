@@ -45,6 +45,6 @@ def evaluation_of(rounds: Rounds | None, interval: float, at: datetime) -> Evalu
     return Evaluation(
         evaluated_at,
         f"Alerts have not been evaluated since {evaluated_at:%Y-%m-%d %H:%M:%S} UTC, for {duration(age)}: the "
-        "collector does not run, hangs, or cannot write to the store. Alerts that have begun or ended since are missing "
-        "here.",
+        "collector does not run, hangs, or cannot write to the store. Alerts that have begun or ended since are "
+        "missing here.",
     )
