@@ -1,4 +1,4 @@
-"""The comments that `make lint` refuses because they begin with a clause in place of their subject."""
+"""The comments and sentences that `make lint` refuses because they begin with a clause in place of their subject."""
 
 from pathlib import Path
 from types import ModuleType
@@ -68,6 +68,41 @@ def test_a_comment_that_hides_its_subject_is_refused(tidy: ModuleType, name: str
 )
 def test_other_text_is_not(tidy: ModuleType, name: str, text: str) -> None:
     assert tidy._word_problems(tidy.ROOT / name, text, generated=False) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("What is masked stays.\n", 1),
+        ("# A page\n\nIt is so. What\nis masked stays.\n", 3),
+        ("* Rows.\n* What is masked stays\n* More?\n", 2),
+        ("1. **Whatever it is** stays.\n", 1),
+        ("> Whoever asks is told.\n", 1),
+        ("Rows go: *What* remains stays.\n", 1),
+        ("What is it? Who asks is told.\n", 1),
+        ("| rows |\n|---|\n| What is masked |\n", 3),
+        ('```\na\n```\n\n"Who may read" it\n', 5),
+    ],
+)
+def test_a_sentence_that_hides_its_subject_is_refused(tidy: ModuleType, text: str, line: int) -> None:
+    (problem,) = tidy._clauses(tidy.ROOT / "a.md", text)
+    assert problem.startswith(f"a.md:{line}: '")
+    assert problem.endswith("hides its subject; begin with the noun")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**What happened at 14:03?** The command says it.\n",
+        '"Who changed this row, and\nwhen?" is asked.\n',
+        "## What the source needs\n\nIt says what is masked. Whole rows stay.\n",
+        "```\nWhat is masked stays.\n```\n",
+        "<!-- Written by a script. -->\n\nWhat is masked stays.\n",
+        "See [What the source needs](#what-the-source-needs).\n",
+    ],
+)
+def test_questions_headings_and_written_pages_may_begin_so(tidy: ModuleType, text: str) -> None:
+    assert tidy._clauses(tidy.ROOT / "a.md", text) == []
 
 
 def test_generated_files_are_worded_elsewhere(tidy: ModuleType) -> None:

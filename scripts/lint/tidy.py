@@ -1,5 +1,5 @@
 """Checks beside the formatters': sizes, names, layers' folders without a page, standards that the bibliography lacks,
-words and addresses that do not belong here."""
+sentences without a noun as their subject, words and addresses that do not belong here."""
 
 import re
 import sys
@@ -20,6 +20,15 @@ RIDDLE = re.compile(
 FRAGMENT = re.compile(
     r"(?:^[ \t]*(?:#|\"{3})|\bdescription=\(?\s*f?\")[ \t]*(?:Of|As) (?!soon\b|long\b|many as\b)[a-z`].*", re.MULTILINE)
 NO_FRAGMENTS = ("backend", "thalweg")
+# The same of a page: a sentence begins behind another one, in a block (a paragraph, an item, a quotation) or in a cell.
+# It ends with its mark, or with its block.
+CLAUSE = re.compile(
+    r"(?:(?:\A|\n[ \t]*\n|\n(?=[ \t]*(?:[-*+>]|\d+[.)])[ \t]))[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*"
+    r"|[.!?:;][*_`\"')\]]*\s+|\|[ \t]*)"
+    r"(?P<sentence>[*_\"'(]*(?:What|Who)(?:ever)?\b"
+    r".*?(?=(?P<mark>[.!?])[*_`\"')\]]*(?:\s|\|)|\||\n[ \t]*(?:\n|[-*+>|][ \t]|\d+[.)][ \t])|\Z))", re.DOTALL)
+NO_PROSE = re.compile(r"^[ \t]*(```|~~~).*?^[ \t]*\1|^#.*?$", re.MULTILINE | re.DOTALL)
+WRITTEN = "<!-- Written by "  # the first words of a page whose sentences come from elsewhere
 SCRIPTS = {".py", ".sh", ".sql"}
 CONSOLE = {".ts", ".tsx", ".mjs", ".css"}
 NO_RIDDLES = {
@@ -65,6 +74,8 @@ def main() -> int:
         problems += _word_problems(path, text, generated)
         if not generated:
             problems += _uncited(path, text)
+        if path.suffix == ".md":
+            problems += _clauses(path, text)
     problems += _missing_pages()
     for lines, name in sorted(long_files, reverse=True):
         print(f"long: {lines:>4} {name}")
@@ -94,6 +105,16 @@ def _uncited(path: Path, text: str) -> list[str]:
     listed = BIBLIOGRAPHY.read_text()
     return [f"{shown(path)}: cites RFC {number}, which {shown(BIBLIOGRAPHY)} lacks"
             for number in dict.fromkeys(RFC.findall(text)) if f"**RFC {number}.**" not in listed]
+
+
+def _clauses(path: Path, text: str) -> list[str]:
+    """Sentences of a page that have a clause in the place of their subject. Questions and headings may begin so."""
+    if text.startswith(WRITTEN):
+        return []
+    prose = NO_PROSE.sub(lambda match: "\n" * match[0].count("\n"), text)
+    return [f"{shown(path)}:{prose.count(chr(10), 0, match.start('sentence')) + 1}: "
+            f"'{' '.join(match['sentence'].split())}': a sentence that hides its subject; begin with the noun"
+            for match in CLAUSE.finditer(prose) if match["mark"] != "?"]
 
 
 def _is_plain(path: Path) -> bool:
