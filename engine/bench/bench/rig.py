@@ -15,8 +15,8 @@ SEGMENTS = 60  # files of 16 MB that either server begins with, less than min_wa
 SETTINGS = {
     "wal_level": "logical", "shared_buffers": "'512MB'", "max_wal_size": "'16GB'", "min_wal_size": "'1GB'",
     "checkpoint_timeout": "'30min'",
-    "wal_retrieve_retry_interval": "'10ms'", "autovacuum": "off", "max_replication_slots": "40",
-    "max_wal_senders": "40", "max_connections": "100", "log_checkpoints": "off",
+    "wal_retrieve_retry_interval": "'10ms'", "autovacuum": "off", "max_replication_slots": "100",
+    "max_wal_senders": "100", "max_connections": "100", "log_checkpoints": "off",
 }
 
 
