@@ -113,4 +113,15 @@ base::UnixMicros FrameView::server_time() const {
   return {load_network<int64_t>(body_of(*this).data())};
 }
 
+std::string_view FrameView::origin() const {
+  assert(kind() == FrameKind::origin);
+  const auto body = body_of(*this);
+  return {reinterpret_cast<const char*>(body.data()), body.size()};
+}
+
+base::Result<PartitionMark> FrameView::partition() const {
+  assert(kind() == FrameKind::partition);
+  return parse_partition(body_of(*this));
+}
+
 }  // namespace thalweg::lcr

@@ -21,7 +21,7 @@
 //       10    2  flags            FrameFlag bits
 //       12    4  xid              top-level transaction, 0 in TABLE and PROGRESS outside a transaction
 //       16    4  subxid           subtransaction of a streamed change, 0 where it is the top-level one
-//       20    4  relation         pg_class.oid at the source, 0 where none
+//       20    4  relation         pg_class.oid at the source, 0 where none; PARTITION: of the partitioned table
 //       24    4  table_version    version of the TABLE frame that describes the row
 //       28    4  body_length      bytes of body before padding
 //       32    8  lsn              WAL position of the change; BEGIN, COMMIT: commit LSN; PROGRESS: WAL end; TABLE: 0
@@ -48,6 +48,8 @@ enum class FrameKind : uint8_t {
   commit = 7,    // ends begin, or (flag streamed) a transaction that came in pieces
   abort = 8,     // a streamed transaction (xid == subxid or subxid 0) or subtransaction was rolled back; has kStreamed
   progress = 9,  // no change: everything that commits before lsn has been enqueued
+  partition = 10,  // no change: rows of this partition come as its table's from here on, in the transaction that has it
+  origin = 11,     // no change: by which replication origin, or none, the transaction that has begun came to the source
 };
 
 // Counters of lcrs, in every component, count changes of rows and TRUNCATEs, but neither transaction marks nor TABLE or
@@ -119,6 +121,13 @@ struct TableDescription {
   std::vector<ColumnDescription> columns;
 };
 
+// A partition whose rows come as those of the table above it.
+struct PartitionMark {
+  base::RelationId partition;  // pg_class.oid
+  std::string schema_name;     // of the partition, in the transaction that wrote to it
+  std::string partition_name;
+};
+
 struct TransactionMark {
   base::Lsn commit_lsn;
   base::Lsn end_lsn;  // first byte after the commit record; zero in BEGIN
@@ -149,6 +158,8 @@ class FrameView {
   std::vector<base::RelationId> truncated_relations() const;  // truncate
   base::Result<TableDescription> table() const;               // table
   base::UnixMicros server_time() const;                       // progress
+  base::Result<PartitionMark> partition() const;              // partition
+  std::string_view origin() const;                            // origin; empty: by none
 
  private:
   const std::byte* bytes_ = nullptr;
@@ -185,6 +196,10 @@ std::vector<std::byte> make_abort_frame(base::Xid xid, base::Xid subxid, base::L
 std::vector<std::byte> make_truncate_frame(base::Xid xid, base::Xid subxid, base::Lsn lsn, uint16_t flags,
                                            std::span<const base::RelationId> relations);
 std::vector<std::byte> make_progress_frame(base::Lsn lsn, base::UnixMicros server_time);
+std::vector<std::byte> make_origin_frame(base::Xid xid, base::Lsn commit_lsn, std::string_view origin);
+// `subxid`: zero where the transaction is not streamed.
+std::vector<std::byte> make_partition_frame(base::Xid xid, base::Xid subxid, bool streamed, base::Lsn lsn,
+                                            base::RelationId table, const PartitionMark& partition);
 
 // The length of the frame that starts `bytes`, from its first four bytes alone, or corrupt_frame when no frame has that
 // length. For readers that cut frames out of a file or a socket; needs 4 bytes, no alignment.

@@ -24,10 +24,12 @@ std::optional<uint16_t> allowed_flags(FrameKind kind) {
     case FrameKind::table:
     case FrameKind::begin:
     case FrameKind::progress:
+    case FrameKind::origin:
       return 0;
     case FrameKind::insert:
     case FrameKind::commit:
     case FrameKind::abort:
+    case FrameKind::partition:
       return kStreamed;
     case FrameKind::update:
     case FrameKind::remove:
@@ -40,7 +42,7 @@ std::optional<uint16_t> allowed_flags(FrameKind kind) {
 
 bool names_one_table(FrameKind kind) {
   return kind == FrameKind::table || kind == FrameKind::insert || kind == FrameKind::update ||
-         kind == FrameKind::remove;
+         kind == FrameKind::remove || kind == FrameKind::partition;
 }
 
 Result<void> check_identifiers(const FrameHeader& header) {
@@ -51,7 +53,8 @@ Result<void> check_identifiers(const FrameHeader& header) {
   if (header.kind == FrameKind::table && header.lsn != 0) return corrupt("a table has no WAL position");
   if (names_one_table(header.kind) != (header.relation != 0))
     return corrupt("the relation does not fit the frame's kind");
-  if (!names_one_table(header.kind) && header.table_version != 0) return corrupt("a table version without a table");
+  const bool has_version = names_one_table(header.kind) && header.kind != FrameKind::partition;
+  if (!has_version && header.table_version != 0) return corrupt("a table version without a row or a description");
   return {};
 }
 
@@ -104,6 +107,11 @@ Result<void> check_body(const FrameHeader& header, std::span<const std::byte> bo
       return body.empty() ? Result<void>{} : corrupt("an abort has no body");
     case FrameKind::progress:
       return body.size() == kProgressBytes ? Result<void>{} : corrupt("a progress has 8 bytes");
+    case FrameKind::partition:
+      THALWEG_TRY(parse_partition(body));
+      return {};
+    case FrameKind::origin:
+      return std::ranges::find(body, std::byte{0}) == body.end() ? Result<void>{} : corrupt("an origin is a name");
   }
   return corrupt("unknown kind");
 }

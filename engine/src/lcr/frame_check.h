@@ -19,5 +19,6 @@ uint32_t frame_checksum(std::span<const std::byte> frame);
 base::Result<void> check_content(std::span<const std::byte> frame);
 
 base::Result<TableDescription> parse_table(const FrameHeader& header, std::span<const std::byte> body);
+base::Result<PartitionMark> parse_partition(std::span<const std::byte> body);
 
 }  // namespace thalweg::lcr

@@ -70,6 +70,17 @@ void walk(const FrameView& frame) {
     case FrameKind::progress:
       static_cast<void>(frame.server_time());
       break;
+    case FrameKind::origin:
+      require(std::ranges::equal(make_origin_frame(frame.xid(), frame.lsn(), frame.origin()), frame.bytes()));
+      break;
+    case FrameKind::partition: {
+      const auto partition = frame.partition();
+      require(partition.has_value());
+      require(std::ranges::equal(make_partition_frame(frame.xid(), frame.subxid(), frame.has(kStreamed), frame.lsn(),
+                                                      frame.relation(), *partition),
+                                 frame.bytes()));
+      break;
+    }
     case FrameKind::abort:
       break;
   }

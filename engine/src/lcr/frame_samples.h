@@ -99,6 +99,9 @@ inline std::vector<std::pair<std::string, std::vector<std::byte>>> sample_frames
       {"commit_streamed", make_commit_frame(xid, true, sample_mark())},
       {"abort", make_abort_frame(xid, {0xF0000002}, {0x16B374D100})},
       {"progress", make_progress_frame({0x16B374D900}, {1'700'000'000'999'999})},
+      {"origin", make_origin_frame(xid, sample_mark().commit_lsn, "größer")},
+      {"partition", make_partition_frame(xid, {0xF0000002}, true, {0x16B374D000}, {16'385},
+                                         {.partition = {16'401}, .schema_name = "public", .partition_name = "jän"})},
   };
 }
 

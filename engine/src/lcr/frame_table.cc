@@ -3,7 +3,7 @@
 #include "lcr/bytes.h"
 #include "lcr/frame_check.h"
 
-// The body of a TABLE frame.
+// The bodies of TABLE and PARTITION frames.
 
 namespace thalweg::lcr {
 
@@ -14,7 +14,7 @@ std::unexpected<base::Error> corrupt(const char* what) { return base::fail(base:
 // A name: u16 length, then as many bytes, at least one, none of them zero.
 base::Result<std::string> parse_name(ByteReader& reader) {
   const std::string_view name = reader.text(reader.integer<uint16_t>());
-  if (reader.failed()) return corrupt("a table's description ends too early");
+  if (reader.failed()) return corrupt("a description ends too early");
   if (name.empty() || name.find('\0') != std::string_view::npos) return corrupt("a name is empty or has a zero byte");
   return std::string(name);
 }
@@ -25,7 +25,7 @@ base::Result<ColumnDescription> parse_column(ByteReader& reader) {
   column.type = {reader.integer<uint32_t>()};
   column.type_modifier = reader.integer<int32_t>();
   const auto is_key = reader.integer<uint8_t>();
-  if (reader.failed()) return corrupt("a table's description ends too early");
+  if (reader.failed()) return corrupt("a description ends too early");
   if (is_key > 1) return corrupt("a column is a key (1) or not (0)");
   column.is_key = is_key == 1;
   return column;
@@ -53,6 +53,17 @@ base::Result<TableDescription> parse_table(const FrameHeader& header, std::span<
   }
   if (reader.remaining() != 0) return corrupt("bytes after the last column");
   return table;
+}
+
+base::Result<PartitionMark> parse_partition(std::span<const std::byte> body) {
+  ByteReader reader(body);
+  PartitionMark mark{};
+  mark.partition = {reader.integer<uint32_t>()};
+  THALWEG_ASSIGN(mark.schema_name, parse_name(reader));
+  THALWEG_ASSIGN(mark.partition_name, parse_name(reader));
+  if (mark.partition.value == 0) return corrupt("a partition has a relation");
+  if (reader.remaining() != 0) return corrupt("bytes after a partition's name");
+  return mark;
 }
 
 }  // namespace thalweg::lcr

@@ -89,7 +89,7 @@ TEST(Frame, RefusesHeadersThatDoNotFit) {
   using H = FrameHeader;
   expect_corrupt_after("insert", [](Bytes&, H& h) { h.version = 2; }, "version 2");
   expect_corrupt_after("insert", [](Bytes&, H& h) { h.kind = FrameKind{0}; }, "unknown kind");
-  expect_corrupt_after("insert", [](Bytes&, H& h) { h.kind = FrameKind{10}; }, "unknown kind");
+  expect_corrupt_after("insert", [](Bytes&, H& h) { h.kind = FrameKind{12}; }, "unknown kind");
   expect_corrupt_after("insert", [](Bytes&, H& h) { h.flags = kOldKey; }, "flags");
   expect_corrupt_after("begin", [](Bytes&, H& h) { h.flags = kStreamed; }, "flags");
   expect_corrupt_after("abort", [](Bytes&, H& h) { h.flags = 0; }, "streamed");
@@ -102,6 +102,8 @@ TEST(Frame, RefusesHeadersThatDoNotFit) {
   expect_corrupt_after("insert", [](Bytes&, H& h) { h.relation = 0; }, "relation");
   expect_corrupt_after("commit", [](Bytes&, H& h) { h.relation = 1; }, "relation");
   expect_corrupt_after("progress", [](Bytes&, H& h) { h.table_version = 1; }, "table version");
+  expect_corrupt_after("partition", [](Bytes&, H& h) { h.table_version = 1; }, "table version");
+  expect_corrupt_after("partition", [](Bytes&, H& h) { h.relation = 0; }, "relation");
   expect_corrupt_after("insert", [](Bytes&, H& h) { h.body_length += 8; }, "length");
   expect_corrupt_after("insert", [](Bytes&, H& h) { h.body_length = UINT32_MAX; }, "length");
   expect_corrupt_after("commit", [](Bytes&, H& h) { ++h.lsn; }, "commit LSN");
@@ -131,6 +133,9 @@ TEST(Frame, RefusesBodiesThatDoNotFit) {
   expect_corrupt_after("table", [](Bytes& f, H&) { f[40] = std::byte{'x'}; }, "replica identity");
   expect_corrupt_after("table", [](Bytes& f, H&) { f[43] = std::byte{0}; }, "zero byte");
   expect_corrupt_after("table", [](Bytes& f, H&) { f[41] = std::byte{0xFF}; }, "too early");
+  expect_corrupt_after("origin", [](Bytes& f, H&) { f[41] = std::byte{0}; }, "is a name");
+  expect_corrupt_after("partition", [](Bytes& f, H&) { f[42] = f[43] = std::byte{0}; }, "has a relation");
+  expect_corrupt_after("partition", [](Bytes& f, H&) { f[45] = std::byte{0}; }, "name");
 }
 
 TEST(Frame, TupleCheckNeverReadsPastItsBytes) {

@@ -172,4 +172,33 @@ std::vector<std::byte> make_progress_frame(base::Lsn lsn, base::UnixMicros serve
   return frame;
 }
 
+std::vector<std::byte> make_origin_frame(base::Xid xid, base::Lsn commit_lsn, std::string_view origin) {
+  FrameHeader header{};
+  header.kind = FrameKind::origin;
+  header.xid = xid.value;
+  header.lsn = commit_lsn.value;
+  auto frame = frame_for(header, origin.size());
+  body_writer(frame).text(origin);
+  finish_frame(header, frame);
+  return frame;
+}
+
+std::vector<std::byte> make_partition_frame(base::Xid xid, base::Xid subxid, bool streamed, base::Lsn lsn,
+                                            base::RelationId table, const PartitionMark& partition) {
+  FrameHeader header{};
+  header.kind = FrameKind::partition;
+  header.flags = streamed ? kStreamed : 0;
+  header.xid = xid.value;
+  header.subxid = subxid.value;
+  header.relation = table.value;
+  header.lsn = lsn.value;
+  auto frame = frame_for(header, 4 + 2 + partition.schema_name.size() + 2 + partition.partition_name.size());
+  auto body = body_writer(frame);
+  body.integer(partition.partition.value);
+  write_name(body, partition.schema_name);
+  write_name(body, partition.partition_name);
+  finish_frame(header, frame);
+  return frame;
+}
+
 }  // namespace thalweg::lcr

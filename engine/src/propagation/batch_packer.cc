@@ -19,10 +19,11 @@ constexpr std::chrono::milliseconds kSlice{100};
 
 }  // namespace
 
-BatchPacker::BatchPacker(const SenderOptions& options, Compression compression, SendWindow& window,
+BatchPacker::BatchPacker(const SenderOptions& options, Compression compression, uint16_t version, SendWindow& window,
                          SenderShared& shared, std::function<void()> wake_link)
     : options_(options),
       compression_(compression),
+      version_(version),
       window_(window),
       shared_(shared),
       wake_link_(std::move(wake_link)),
@@ -48,10 +49,17 @@ base::Result<void> BatchPacker::run() {
 }
 
 const std::byte* BatchPacker::browse(std::chrono::microseconds timeout) {
-  if (failed_) return nullptr;  // where it stands now is not known
-  const auto frame = options_.frames->browse(timeout);
-  if (frame) return *frame;
-  failed_ = frame.error();
+  while (!failed_) {  // where it stands then is not known
+    const auto frame = options_.frames->browse(timeout);
+    if (!frame) {
+      failed_ = frame.error();
+      break;
+    }
+    const bool is_known =
+        version_ >= kVersionWithPartitions || *frame == nullptr || lcr::kind_of(*frame) < lcr::FrameKind::partition;
+    if (is_known) return *frame;
+    options_.frames->dequeue();
+  }
   return nullptr;
 }
 
@@ -115,7 +123,7 @@ void BatchPacker::take_frame(size_t bytes) {
     last_commit_ = mark.commit_time;
     if (begun_) shared_.markers.note({mark.commit_lsn, mark.commit_time, options_.clock->unix_now()});
   }
-  begun_ = frame.kind() == lcr::FrameKind::begin;
+  if (frame.kind() != lcr::FrameKind::origin) begun_ = frame.kind() == lcr::FrameKind::begin;
   shared_.bytes.add(frame_bytes_);
   options_.frames->dequeue();
   frame_ = nullptr;

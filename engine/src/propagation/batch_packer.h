@@ -36,9 +36,9 @@ struct SenderShared {
 // Takes frames out of the queue and packs them into batches in the send window. Owner: the packing thread.
 class BatchPacker {
  public:
-  // `wake_link` is called after every batch.
-  BatchPacker(const SenderOptions& options, Compression compression, SendWindow& window, SenderShared& shared,
-              std::function<void()> wake_link);
+  // `version`: of the protocol, the receiver's choice. `wake_link` is called after every batch.
+  BatchPacker(const SenderOptions& options, Compression compression, uint16_t version, SendWindow& window,
+              SenderShared& shared, std::function<void()> wake_link);
 
   // Until shared.stop, or, with shared.drain, until the queue is empty and everything is acknowledged. Fails with what
   // browsing fails with.
@@ -47,6 +47,7 @@ class BatchPacker {
  private:
   using Time = std::chrono::steady_clock::time_point;
 
+  // The next frame that the receiver knows.
   const std::byte* browse(std::chrono::microseconds timeout);
   bool await_frame();
   std::span<std::byte> await_room();
@@ -59,6 +60,7 @@ class BatchPacker {
 
   const SenderOptions& options_;
   const Compression compression_;
+  const uint16_t version_;
   SendWindow& window_;
   SenderShared& shared_;
   std::function<void()> wake_link_;

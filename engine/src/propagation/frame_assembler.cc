@@ -34,7 +34,7 @@ base::Result<void> FrameAssembler::publish() {
     last_commit_ = frame.transaction_mark().commit_time;
     if (begun_) marker_ = frame.transaction_mark();
   }
-  begun_ = frame.kind() == lcr::FrameKind::begin;
+  if (frame.kind() != lcr::FrameKind::origin) begun_ = frame.kind() == lcr::FrameKind::begin;
   bytes_ += frame_.size();
   queue_.enqueue();
   return {};

@@ -1,7 +1,7 @@
-// The golden files in engine/test/golden/propagation/ are the protocol, version 1: one message each, in hexadecimal.
-// Written messages must equal them byte for byte. A difference means that the protocol changed: that needs a new
-// version. A file for a new message is written by running this test once with THALWEG_WRITE_GOLDEN=1; existing ones are
-// never overwritten.
+// The golden files in engine/test/golden/propagation/ are the protocol, versions 1 and 2, whose messages are the same:
+// one message each, in hexadecimal. Written messages must equal them byte for byte. A difference means that the
+// protocol changed: that needs a new version. A file for a new message is written by running this test once with
+// THALWEG_WRITE_GOLDEN=1; existing ones are never overwritten.
 
 #include "propagation/messages.h"
 

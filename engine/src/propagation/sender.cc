@@ -39,19 +39,19 @@ struct Sender::State {
       : options(std::move(given)),
         window(options.window_bytes, kBatchHeaderBytes + options.batch_bytes),
         link(options, window, shared,
-             {.welcomed = [this](base::Lsn durable, uint32_t accepted) { welcomed(durable, accepted); },
+             {.welcomed = [this](const Welcome& by) { welcomed(by); },
               .broken = [this](const base::Error& why) { broken(why); }}) {}
 
-  void welcomed(base::Lsn durable, uint32_t accepted) {
+  void welcomed(const Welcome& by) {
     {
       const std::lock_guard lock(mutex);
       link_error.reset();
-      if (!welcome) welcome = Accepted{.durable = durable, .compressions = accepted};
+      if (!welcome) welcome = by;
     }
     changed.notify_all();
     base::log_event(
         base::LogLevel::info, "propagation_connected",
-        {{"stream", options.stream_id}, {"engine", options.peer_engine}, {"durable", base::to_string(durable)}});
+        {{"stream", options.stream_id}, {"engine", options.peer_engine}, {"durable", base::to_string(by.durable)}});
   }
 
   void broken(const base::Error& why) {
@@ -74,10 +74,10 @@ struct Sender::State {
     end();
   }
 
-  // Packs from the first welcome on: only then it is known what the receiver can decompress.
+  // Packs from the first welcome on: only then it is known what the receiver can decompress, and which frames it knows.
   void run_packer() {
     shared.packer_state.set("INITIALIZING PROPAGATION RECEIVER");
-    std::optional<Accepted> accepted;
+    std::optional<Welcome> accepted;
     {
       std::unique_lock lock(mutex);
       changed.wait(lock, [this] { return welcome || ending(); });
@@ -85,7 +85,7 @@ struct Sender::State {
     }
     if (accepted) {
       const bool known = (accepted->compressions >> static_cast<unsigned>(options.compression) & 1U) != 0;
-      BatchPacker packer(options, known ? options.compression : Compression::none, window, shared,
+      BatchPacker packer(options, known ? options.compression : Compression::none, accepted->version, window, shared,
                          [this] { link.wake(); });
       if (auto packed = packer.run(); !packed) {
         const std::lock_guard lock(mutex);
@@ -118,13 +118,9 @@ struct Sender::State {
   std::thread link_thread, packer_thread;
   std::atomic<int> threads_running{0};
 
-  struct Accepted {
-    base::Lsn durable;
-    uint32_t compressions = 0;
-  };
   mutable std::mutex mutex;
   std::condition_variable changed;
-  std::optional<Accepted> welcome;        // guarded: the first one
+  std::optional<Welcome> welcome;         // guarded: the first one
   std::optional<base::Error> error;       // guarded
   std::optional<base::Error> link_error;  // guarded
 };

@@ -180,7 +180,7 @@ base::Result<void> SenderLink::accept_welcome(const Welcome& welcome) {
   THALWEG_ASSIGN(const uint64_t again, window_.resume_at(welcome.next_sequence));
   receiver_session_ = welcome.receiver_session;
   shared_.batches_resent.add(again);
-  callbacks_.welcomed(welcome.durable, welcome.compressions);
+  callbacks_.welcomed(welcome);
   return {};
 }
 

@@ -20,8 +20,8 @@ namespace thalweg::propagation {
 class SenderLink {
  public:
   struct Callbacks {
-    // The receiver has welcomed this sender; `accepted` are the compressions that may be used.
-    std::function<void(base::Lsn durable, uint32_t accepted)> welcomed;
+    // The receiver has welcomed this sender.
+    std::function<void(const Welcome& welcome)> welcomed;
     // The connection, or the attempt to make one, has ended.
     std::function<void(const base::Error& error)> broken;
   };

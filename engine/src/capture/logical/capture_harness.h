@@ -179,6 +179,13 @@ class CaptureHarness : public testing::Test {
         return "UPDATE" + streamed + sub + name_of(frame) + old(frame) + row(frame, frame.new_tuple());
       case FrameKind::remove:
         return "DELETE" + streamed + sub + name_of(frame) + old(frame);
+      case FrameKind::origin:
+        return "ORIGIN " + std::string(frame.origin());
+      case FrameKind::partition: {
+        const auto partition = frame.partition();
+        EXPECT_TRUE(partition);
+        return "PARTITION" + streamed + sub + " " + partition->schema_name + "." + partition->partition_name;
+      }
     }
     return "?";
   }
