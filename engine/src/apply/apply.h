@@ -67,6 +67,8 @@ struct ApplyOptions {
   const std::atomic<bool>* stop_start = nullptr;
   pg::SessionBoard* board = nullptr;  // for what the start has the destination do; it outlives the apply
   Retries* retries = nullptr;         // of applies before and after this one, which they outlive. Null: begins anew
+  // Partitions of tables have been noted in thalweg.stream_table. Called by an agent; must not block. May be none.
+  std::function<void()> on_partitions = {};
 };
 
 struct ApplyStatus {

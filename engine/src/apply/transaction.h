@@ -13,12 +13,20 @@
 #include "apply/ranges.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "lcr/frame.h"
 #include "metadata/source_table.h"
 #include "spill/spill_log.h"
 
 // The unit that the reader hands to the coordinator, and the coordinator to the appliers.
 
 namespace thalweg::apply {
+
+// A partition of a table at the source, and the table through which its rows came.
+struct WrittenPartition {
+  base::RelationId table;
+  lcr::PartitionMark mark;
+  base::Xid subxid;  // zero: of the top-level transaction
+};
 
 // A source transaction, complete. Owner: the agent that holds it; the reader makes it, the coordinator destroys it.
 struct Transaction {
@@ -35,6 +43,8 @@ struct Transaction {
   uint64_t lcrs = 0;                            // those that count
   uint64_t bytes = 0;
   metadata::TransactionTables tables;  // of its frames
+  // That it wrote to and that the source named on that occasion; aborted subtransactions' included.
+  std::vector<WrittenPartition> partitions = {};
   // Keys that it writes and, of foreign keys and keyless tables, keys that it needs unchanged. Empty for barriers.
   std::vector<uint64_t> writes;
   std::vector<uint64_t> reads;

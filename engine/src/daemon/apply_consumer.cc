@@ -163,7 +163,7 @@ class ApplyConsumer final : public QueueConsumer {
  public:
   ApplyConsumer(const control::Delivery& delivery, std::vector<apply::CatchUpSpan> catch_up,
                 std::filesystem::path spill_directory, queue::FrameSource& frames, const base::Clock& clock,
-                const DatabaseWork& work, apply::Retries* retries)
+                const DatabaseWork& work, apply::Retries* retries, TableWatch* tables)
       : apply_({.stream_id = delivery.stream.id,
                 .destination_conninfo = delivery.destination.conninfo,
                 .frames = &frames,
@@ -173,7 +173,11 @@ class ApplyConsumer final : public QueueConsumer {
                 .clock = &clock,
                 .stop_start = work.stop,
                 .board = work.board,
-                .retries = retries}),
+                .retries = retries,
+                .on_partitions =
+                    [tables] {
+                      if (tables != nullptr) tables->refresh();
+                    }}),
         names_(delivery.stream.names),
         destination_(delivery.destination.conninfo),
         work_(work) {}
@@ -231,9 +235,9 @@ std::unique_ptr<QueueConsumer> make_apply_consumer(const control::Delivery& deli
                                                    std::vector<apply::CatchUpSpan> catch_up,
                                                    std::filesystem::path spill_directory, queue::FrameSource& frames,
                                                    const base::Clock& clock, const DatabaseWork& work,
-                                                   apply::Retries* retries) {
+                                                   apply::Retries* retries, TableWatch* tables) {
   return std::make_unique<ApplyConsumer>(delivery, std::move(catch_up), std::move(spill_directory), frames, clock, work,
-                                         retries);
+                                         retries, tables);
 }
 
 }  // namespace thalweg::daemon

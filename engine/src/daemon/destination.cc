@@ -76,7 +76,7 @@ base::Result<Lsn> Destination::start_consumer(const control::Delivery& of, const
   auto consumer = delivery.destination.send_to
                       ? make_sender_consumer(delivery, source_.timeline, *options_.peering, taken, *options_.clock)
                       : make_apply_consumer(delivery, started.catch_up, folders_.apply, taken, *options_.clock,
-                                            start_context().work, options_.retries);
+                                            start_context().work, options_.retries, options_.tables);
   const uint64_t error_changes = error_changes_;
   auto at = consumer->start();
   if (!at) {

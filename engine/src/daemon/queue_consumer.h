@@ -13,6 +13,7 @@
 #include "control/managed_streams.h"
 #include "daemon/database_work.h"
 #include "daemon/peering.h"
+#include "daemon/table_watch.h"
 #include "queue/frame_source.h"
 
 // The consumer of a stream's queue: the apply of a destination, or the sender to another engine.
@@ -45,12 +46,13 @@ class QueueConsumer {
   virtual apply::Apply* apply() = 0;  // null where another engine applies
 };
 
-// `frames`, `retries` (which may be none), and for a sender `peering`, outlive the consumer. `work`: of its start.
+// `frames`, `retries` and `tables` (which may be none), and for a sender `peering`, outlive the consumer. `work`: of
+// its start.
 std::unique_ptr<QueueConsumer> make_apply_consumer(const control::Delivery& delivery,
                                                    std::vector<apply::CatchUpSpan> catch_up,
                                                    std::filesystem::path spill_directory, queue::FrameSource& frames,
                                                    const base::Clock& clock, const DatabaseWork& work,
-                                                   apply::Retries* retries);
+                                                   apply::Retries* retries, TableWatch* tables);
 // `timeline`: of the source, that the frames come from.
 std::unique_ptr<QueueConsumer> make_sender_consumer(const control::Delivery& delivery, int timeline,
                                                     const Peering& peering, queue::FrameSource& frames,

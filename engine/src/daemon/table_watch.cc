@@ -267,6 +267,19 @@ base::Result<void> TableWatch::settle(const Delivery& delivery, instantiation::S
   return {};
 }
 
+base::Result<void> TableWatch::forget_settled(const Delivery& delivery) {
+  for (auto& [name, record] : *records_) {
+    const auto settled = instantiation::settled_partitions(record);
+    if (settled.empty()) continue;
+    THALWEG_ASSIGN(pg::Connection destination, connect(delivery.destination.conninfo, delivery.stream.id));
+    THALWEG_TRY(Bookkeeping(destination, delivery.stream.id).forget_partitions(name, settled));
+    std::erase_if(record.written, [&](const instantiation::WrittenLeaf& leaf) {
+      return std::ranges::find(settled, leaf) != settled.end();
+    });
+  }
+  return {};
+}
+
 std::vector<TableName> TableWatch::without_record(const Delivery& delivery) const {
   std::vector<TableName> names;
   for (const control::TableRef& table : delivery.stream.tables) {
@@ -320,6 +333,7 @@ base::Result<void> TableWatch::compare(const Delivery& delivery, bool read_again
       THALWEG_TRY(bookkeeping.exists());
       THALWEG_TRY(instantiation::store(bookkeeping, *records_, changes));
     }
+    THALWEG_TRY(forget_settled(delivery));
     log_troubles(delivery, changes.troubles);
     log_troubles(delivery, changes.noticed);
     note_missing(delivery, now);

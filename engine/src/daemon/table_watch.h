@@ -64,6 +64,8 @@ class TableWatch {
   base::Result<void> compare(const control::Delivery& delivery, bool read_again, const std::string& failed);
   base::Result<void> settle(const control::Delivery& delivery, instantiation::SourceTables& now,
                             const std::set<instantiation::TableName>& rewritten, const std::string& failed);
+  // Of partitions that apply has noted, those that this look, or the copy, has seen to.
+  base::Result<void> forget_settled(const control::Delivery& delivery);
   base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id) const;
   base::Result<void> read_records(const control::Delivery& delivery);
   std::vector<instantiation::TableName> without_record(const control::Delivery& delivery) const;

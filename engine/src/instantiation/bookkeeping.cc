@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "pg/bookkeeping_trust.h"
@@ -42,6 +45,7 @@ CREATE TABLE IF NOT EXISTS thalweg.stream_table (
   copy_again boolean NOT NULL DEFAULT false,
   range_key jsonb,
   truncations jsonb NOT NULL DEFAULT '[]',
+  partitions jsonb NOT NULL DEFAULT '{}',
   errors_discarded bigint NOT NULL DEFAULT 0,
   destination_schema text,
   destination_table text,
@@ -68,6 +72,7 @@ ALTER TABLE thalweg.stream_table ADD COLUMN IF NOT EXISTS identity jsonb,
   ADD COLUMN IF NOT EXISTS trouble jsonb, ADD COLUMN IF NOT EXISTS stopped boolean NOT NULL DEFAULT false,
   ADD COLUMN IF NOT EXISTS copy_again boolean NOT NULL DEFAULT false, ADD COLUMN IF NOT EXISTS range_key jsonb,
   ADD COLUMN IF NOT EXISTS truncations jsonb NOT NULL DEFAULT '[]',
+  ADD COLUMN IF NOT EXISTS partitions jsonb NOT NULL DEFAULT '{}',
   ADD COLUMN IF NOT EXISTS errors_discarded bigint NOT NULL DEFAULT 0,
   ADD COLUMN IF NOT EXISTS destination_schema text, ADD COLUMN IF NOT EXISTS destination_table text
 )sql";
@@ -94,6 +99,25 @@ std::vector<uint32_t> xids_from_json(std::string_view text) {
     if (entry.is_array() && !entry.empty() && entry[0].is_number_unsigned()) xids.push_back(entry[0]);
   }
   return xids;
+}
+
+// {"leaf's oid": ["schema", "name", "commit LSN", "xid"], ...}
+std::vector<WrittenLeaf> written_from_json(std::string_view text) {
+  const json document = json::parse(text, nullptr, false);
+  std::vector<WrittenLeaf> written;
+  if (!document.is_object()) return written;
+  for (const auto& [leaf, entry] : document.items()) {
+    uint32_t relation = 0;
+    const auto [end, error] = std::from_chars(leaf.data(), leaf.data() + leaf.size(), relation);
+    const bool is_entry = entry.is_array() && entry.size() == 4 &&
+                          std::ranges::all_of(entry, [](const json& part) { return part.is_string(); });
+    if (error != std::errc{} || !is_entry) continue;
+    written.push_back({.relation = relation,
+                       .name = {entry[0].get<std::string>(), entry[1].get<std::string>()},
+                       .commit_lsn = base::parse_lsn(entry[2].get<std::string>()).value_or(base::Lsn{}),
+                       .xid = static_cast<uint32_t>(std::strtoul(entry[3].get<std::string>().c_str(), nullptr, 10))});
+  }
+  return written;
 }
 
 std::optional<KeyValues> key_values(const pg::Rows& rows, size_t row, size_t column) {
@@ -131,8 +155,8 @@ base::Result<void> Bookkeeping::create_tables() {
 base::Result<void> Bookkeeping::upgrade() {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection_.query("SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = "
-                                   "'thalweg.stream_table'::regclass AND attname IN ('truncations', "
-                                   "'errors_discarded', 'destination_table') HAVING count(*) = 3)"));
+                                   "'thalweg.stream_table'::regclass AND attname IN ('truncations', 'partitions', "
+                                   "'errors_discarded', 'destination_table') HAVING count(*) = 4)"));
   if (rows.boolean(0, 0)) return {};
   return done(connection_.script(kUpgrade));
 }
@@ -163,7 +187,7 @@ base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
       connection_.query(
           "SELECT schema_name, table_name, created, planned, copied_from, copied_to, rows_estimated, seconds, "
           "constraints_done, identity, trouble, stopped, copy_again, range_key, truncations, errors_discarded, "
-          "coalesce(destination_schema, schema_name), coalesce(destination_table, table_name) FROM "
+          "coalesce(destination_schema, schema_name), coalesce(destination_table, table_name), partitions FROM "
           "thalweg.stream_table WHERE stream_id = $1 ORDER BY 1, 2",
           {stream_id_}));
   std::vector<TableRecord> records;
@@ -184,6 +208,7 @@ base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
                        .stopped = rows.boolean(i, 11),
                        .copy_again = rows.boolean(i, 12),
                        .truncations = xids_from_json(rows.text(i, 14)),
+                       .written = written_from_json(rows.text(i, 18)),
                        .errors_discarded = rows.integer(i, 15)});
   }
   return records;
@@ -268,8 +293,17 @@ base::Result<void> Bookkeeping::forget_truncations(base::Lsn below) {
       {stream_id_, base::to_string(below)}));
 }
 
+base::Result<void> Bookkeeping::forget_partitions(const TableName& table, const std::vector<WrittenLeaf>& leaves) {
+  json noted = json::object();
+  for (const WrittenLeaf& leaf : leaves) noted[std::to_string(leaf.relation)] = base::to_string(leaf.commit_lsn);
+  return update(table,
+                "partitions = (SELECT coalesce(jsonb_object_agg(key, value), '{}') FROM jsonb_each(partitions) WHERE "
+                "value->>2 IS DISTINCT FROM $4::jsonb->>key)",
+                noted.dump());
+}
+
 base::Result<void> Bookkeeping::accept(const TableName& table, const TableIdentity& identity) {
-  return update(table, "identity = $4::jsonb, trouble = NULL", instantiation::to_json(identity));
+  return update(table, "identity = $4::jsonb, trouble = NULL, partitions = '{}'", instantiation::to_json(identity));
 }
 
 base::Result<void> Bookkeeping::rename_table(const TableRecord& record, const TableName& to, const TableName& there) {
@@ -309,7 +343,7 @@ base::Result<void> Bookkeeping::ask_for_copy(const TableName& table) {
 }
 
 base::Result<void> Bookkeeping::begin_copy_again(const TableName& table, bool created, const TableIdentity& identity) {
-  return update(table, fmt::format("identity = $4::jsonb, created = created OR {}", created),
+  return update(table, fmt::format("identity = $4::jsonb, partitions = '{{}}', created = created OR {}", created),
                 instantiation::to_json(identity));
 }
 

@@ -34,7 +34,8 @@ struct TableRecord {
   bool copy_again = false;              // asked for; until the copy is finished
   // Source transactions that have truncated the whole table and are applied: the newest, of partitioned tables only.
   std::vector<uint32_t> truncations;
-  int64_t errors_discarded = 0;  // transactions of the error queue that this copy has made obsolete
+  std::vector<WrittenLeaf> written = {};  // noted by apply, and not settled by a look; by their relation
+  int64_t errors_discarded = 0;           // transactions of the error queue that this copy has made obsolete
 };
 
 struct RangeRecord {
@@ -98,6 +99,8 @@ class Bookkeeping {
                                  bool stopped);
   // Forgets truncations that committed below: they are needed no longer.
   base::Result<void> forget_truncations(base::Lsn below);
+  // Forgets these of the partitions that apply has noted, unless it has noted them anew.
+  base::Result<void> forget_partitions(const TableName& table, const std::vector<WrittenLeaf>& leaves);
   // An operator's decision: the table's present identity becomes its recorded one.
   base::Result<void> accept(const TableName& table, const TableIdentity& identity);
   // The stream has another name for it, or the destination has.

@@ -56,6 +56,54 @@ TEST(CapturedTablesTest, ATroubleStaysWhenTheSourceLooksWellAgain) {
   EXPECT_TRUE(waits_for_resolution(records.at(kOrders)));
 }
 
+// Apply has noted that its rows came. No look has ever seen it.
+TEST(CapturedTablesTest, APartitionThatCameAndWentBetweenLooksIsMissed) {
+  const TableIdentity was{.relation = 10, .publication_entry = 20, .leaves = {}};
+  const WrittenLeaf leaf{.relation = 11, .name = {"public", "orders_1"}, .commit_lsn = {0x200}, .xid = 7};
+  const auto compared = [&](base::Lsn copied_from, bool finished, std::set<uint32_t> running = {},
+                            uint32_t running_from = 0) {
+    TableRecords records = recorded(was);
+    TableRecord& record = records.at(kOrders);
+    record.finished = finished;
+    record.copied_from = copied_from;
+    record.written = {leaf};
+    SourceTables now = source(kOrders, was);
+    now.running = std::move(running);
+    now.running_from = running_from;
+    compare(records, now, kFirst);
+    return records.at(kOrders);
+  };
+  const TableRecord missed = compared({0x100}, true);
+  ASSERT_TRUE(missed.trouble);
+  EXPECT_EQ(missed.trouble->kind, TroubleKind::partitions_changed);
+  EXPECT_NE(missed.trouble->reason.find("\"public\".\"orders_1\" was detached or dropped"), std::string::npos)
+      << missed.trouble->reason;
+  EXPECT_TRUE(settled_partitions(missed).empty()) << "until somebody has seen to it";
+  // The copy began when it was gone already.
+  const TableRecord copied = compared({0x300}, true);
+  EXPECT_FALSE(copied.trouble);
+  EXPECT_EQ(settled_partitions(copied), std::vector{leaf});
+  EXPECT_FALSE(compared({}, false).trouble) << "what the copy has is not known yet";
+  // Its commit waits for a synchronous standby, perhaps: nobody sees the partition before.
+  const TableRecord unseen = compared({0x100}, true, {6, 7});
+  EXPECT_FALSE(unseen.trouble);
+  EXPECT_TRUE(settled_partitions(unseen).empty());
+  EXPECT_FALSE(compared({0x100}, true, {}, 7).trouble);
+  EXPECT_TRUE(compared({0x100}, true, {6}, 8).trouble);
+}
+
+TEST(CapturedTablesTest, APartitionThatALookHasSeenNeedsNoNote) {
+  const TableIdentity was{.relation = 10, .publication_entry = 20, .leaves = {}};
+  TableRecords records = recorded(was);
+  records.at(kOrders).finished = true;
+  records.at(kOrders).written = {{.relation = 11, .name = {"public", "orders_1"}, .commit_lsn = {0x200}, .xid = 7}};
+  TableIdentity now = was;
+  now.leaves = {{.relation = 11, .file = 11, .name = {"public", "orders_1"}}};
+  EXPECT_EQ(compare(records, source(kOrders, now), kFirst).identities, std::vector{kOrders});
+  EXPECT_FALSE(records.at(kOrders).trouble);
+  EXPECT_EQ(settled_partitions(records.at(kOrders)), records.at(kOrders).written);
+}
+
 TEST(CapturedTablesTest, ARenameIsShownForAsLongAsItLasts) {
   const TableIdentity was{.relation = 10, .publication_entry = 20, .leaves = {}};
   TableRecords records = recorded(was);

@@ -30,6 +30,12 @@ const std::string kTables =
     "WHERE c.relkind IN ('r', 'p') AND (c.oid = ANY ($3::oid[]) "
     "OR (n.nspname, c.relname) IN (SELECT e->>0, e->>1 FROM jsonb_array_elements($4::jsonb) e))";
 
+// As 32 bits, which is what the WAL has of them. A snapshot lists those below its xmax alone.
+constexpr const char* kRunning =
+    "SELECT pg_catalog.pg_snapshot_xmax(s.now)::text::numeric % 4294967296, xid::text::numeric % 4294967296 "
+    "FROM (SELECT pg_catalog.pg_current_snapshot() AS now) s LEFT JOIN LATERAL pg_catalog.pg_snapshot_xip(s.now) xid "
+    "ON true";
+
 // Not pg_partition_tree, which waits for whoever changes the tree.
 const std::string kLeaves =
     "WITH RECURSIVE tree (root, relation, attached) AS (SELECT o, o, 0::bigint FROM unnest($1::oid[]) o UNION ALL "
@@ -119,6 +125,12 @@ struct Known {
 base::Result<void> look_at_leaves(pg::Connection& source, const Known& known, const std::set<uint32_t>& roots,
                                   SourceTables& out) {
   if (roots.empty()) return {};
+  // Before the leaves, so that they show whatever has ended by then.
+  THALWEG_ASSIGN(const pg::Rows running, source.query(kRunning));
+  for (size_t i = 0; i < running.size(); ++i) {
+    out.running_from = oid_at(running, i, 0);
+    if (!running.is_null(i, 1)) out.running.insert(oid_at(running, i, 1));
+  }
   THALWEG_ASSIGN(const pg::Rows leaves, source.query(kLeaves, {array_of(roots)}));
   for (size_t i = 0; i < leaves.size(); ++i) {
     const auto table = std::ranges::find_if(out.tables, [root = oid_at(leaves, i, 0)](const SourceTable& candidate) {
@@ -157,7 +169,7 @@ IdentityFlaw flaw_at(const pg::Rows& rows, size_t row) {
 base::Result<void> describe_unidentified(pg::Connection& source, SourceTables& tables) {
   std::set<uint32_t> relations;
   for (const SourceTable& table : tables.tables) {
-    for (const LostIdentity& one : table.unidentified) relations.insert(one.relation);
+    for (const LostIdentity& lost : table.unidentified) relations.insert(lost.relation);
   }
   if (relations.empty()) return {};
   THALWEG_ASSIGN(const pg::Rows rows, source.query(kLostIdentities, {array_of(relations)}));
@@ -172,12 +184,12 @@ base::Result<void> describe_unidentified(pg::Connection& source, SourceTables& t
   }
   for (SourceTable& table : tables.tables) {
     // One that is not described has got an identity meanwhile.
-    std::erase_if(table.unidentified, [&](const LostIdentity& one) { return !described.contains(one.relation); });
-    for (LostIdentity& one : table.unidentified) {
-      one = described.at(one.relation);
+    std::erase_if(table.unidentified, [&](const LostIdentity& lost) { return !described.contains(lost.relation); });
+    for (LostIdentity& lost : table.unidentified) {
+      lost = described.at(lost.relation);
       // Updates of a partition come with its root's key: no other index helps.
-      const bool is_leaf = one.relation != table.now.relation;
-      if (is_leaf && !(table.has_primary_key && one.is_usable_index_primary)) one.usable_index.clear();
+      const bool is_leaf = lost.relation != table.now.relation;
+      if (is_leaf && !(table.has_primary_key && lost.is_usable_index_primary)) lost.usable_index.clear();
     }
   }
   return {};

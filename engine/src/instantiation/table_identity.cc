@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace thalweg::instantiation {
@@ -36,7 +37,19 @@ void add_sentence(std::string& to, const Listed& partitions, std::string_view wh
   to += fmt::format("{}{} {}", to.empty() ? "" : " ", partitions.text(), what);
 }
 
-std::string changed_partitions(const TableIdentity& was, const SourceTable& now) {
+bool has_leaf(const TableIdentity& identity, uint32_t relation) {
+  return std::ranges::find(identity.leaves, relation, &Leaf::relation) != identity.leaves.end();
+}
+
+// A partition that one of the others has made cannot be seen yet.
+std::vector<WrittenLeaf> visible(std::span<const WrittenLeaf> written, const SourceTables& now) {
+  std::vector<WrittenLeaf> out;
+  std::ranges::copy_if(written, std::back_inserter(out),
+                       [&](const WrittenLeaf& leaf) { return !now.may_be_unseen(leaf.xid); });
+  return out;
+}
+
+std::string changed_partitions(const TableIdentity& was, const SourceTable& now, std::span<const WrittenLeaf> written) {
   Listed gone, emptied, attached, away, outside;
   for (const Leaf& leaf : was.leaves) {
     const auto found = std::ranges::find(now.now.leaves, leaf.relation, &Leaf::relation);
@@ -48,13 +61,16 @@ std::string changed_partitions(const TableIdentity& was, const SourceTable& now)
       away.add(found->name);
     }
   }
+  for (const WrittenLeaf& leaf : written) {
+    if (!has_leaf(was, leaf.relation) && !has_leaf(now.now, leaf.relation)) gone.add(leaf.name);
+  }
   for (const Leaf& leaf : now.now.leaves) {
     const auto is_known = [&](const Leaf& known) {
       return known.relation == leaf.relation && known.file == leaf.file && known.name == leaf.name;
     };
     if (std::ranges::any_of(was.leaves, is_known)) continue;
     const auto is_it = [&](uint32_t relation) { return relation == leaf.relation; };
-    const bool is_new = std::ranges::find(was.leaves, leaf.relation, &Leaf::relation) == was.leaves.end();
+    const bool is_new = !has_leaf(was, leaf.relation);
     if (std::ranges::any_of(now.outside_wal, is_it)) {
       outside.add(leaf.name);
     } else if (std::ranges::any_of(now.with_rows, is_it)) {
@@ -111,10 +127,10 @@ std::string wrongly_published(const TableName& name, const TableIdentity& was, c
 std::string to_json(const TableIdentity& identity) {
   json leaves = json::array();
   for (const Leaf& leaf : identity.leaves) {
-    json one = {leaf.relation, leaf.file, leaf.name.schema, leaf.name.name};
+    json entry = {leaf.relation, leaf.file, leaf.name.schema, leaf.name.name};
     // Without it the text is as an older engine has written it, which statements compare with what is stored.
-    if (leaf.attached != 0) one.push_back(leaf.attached);
-    leaves.push_back(std::move(one));
+    if (leaf.attached != 0) entry.push_back(leaf.attached);
+    leaves.push_back(std::move(entry));
   }
   json out = {{"relation", identity.relation}, {"entry", identity.publication_entry}, {"leaves", std::move(leaves)}};
   if (identity.inserts_only) out["inserts_only"] = true;
@@ -141,6 +157,10 @@ TableIdentity identity_from_json(std::string_view text) {
 const SourceTable* SourceTables::find(uint32_t relation) const {
   const auto found = std::ranges::find_if(tables, [&](const auto& table) { return table.now.relation == relation; });
   return found == tables.end() ? nullptr : &*found;
+}
+
+bool SourceTables::may_be_unseen(uint32_t xid) const {
+  return running.contains(xid) || (running_from != 0 && static_cast<int32_t>(xid - running_from) >= 0);
 }
 
 SourceTable* SourceTables::find(uint32_t relation) {
@@ -183,7 +203,8 @@ std::string cure_of(const TableTrouble& trouble, bool stopped) {
   return {};
 }
 
-std::optional<TableTrouble> examine(const TableName& name, const TableIdentity& was, const SourceTables& now) {
+std::optional<TableTrouble> examine(const TableName& name, const TableIdentity& was, const SourceTables& now,
+                                    std::span<const WrittenLeaf> written) {
   const SourceTable* const named = now.find(name);
   const SourceTable* const captured = now.find(was.relation);
   TableTrouble trouble;
@@ -210,7 +231,7 @@ std::optional<TableTrouble> examine(const TableName& name, const TableIdentity& 
     trouble.reason = std::move(wrong);
     return trouble;
   }
-  if (std::string changed = changed_partitions(was, *captured); !changed.empty()) {
+  if (std::string changed = changed_partitions(was, *captured, visible(written, now)); !changed.empty()) {
     trouble.kind = TroubleKind::partitions_changed;
     trouble.reason = fmt::format("Partitions of {}: {}", name.quoted(), changed);
     return trouble;

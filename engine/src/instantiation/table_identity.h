@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +43,15 @@ struct TableIdentity {
 std::string to_json(const TableIdentity& identity);
 TableIdentity identity_from_json(std::string_view json);  // unknown where that is what the text says
 
+// A partition through which rows have come, as the source named it then.
+struct WrittenLeaf {
+  uint32_t relation = 0;  // pg_class.oid
+  TableName name;
+  base::Lsn commit_lsn;  // of the transaction that wrote to it
+  uint32_t xid = 0;      // its top-level one
+  bool operator==(const WrittenLeaf&) const = default;
+};
+
 // A table as the source has it now.
 enum class Published : uint8_t {
   unknown,  // there is no publication to look at
@@ -64,6 +75,11 @@ struct SourceTable {
 struct SourceTables {
   std::vector<SourceTable> tables;
   base::Lsn wal_end = {};  // what is to be seen here committed below; zero where no table has partitions
+  // Top-level transactions whose effect may not be to be seen here. They may have committed in the WAL: a commit that
+  // waits for a synchronous standby is decoded before anybody sees it.
+  std::set<uint32_t> running = {};
+  uint32_t running_from = 0;  // and all from this one on (modulo 2^32); zero: none
+  bool may_be_unseen(uint32_t xid) const;
   const SourceTable* find(uint32_t relation) const;
   SourceTable* find(uint32_t relation);
   const SourceTable* find(const TableName& name) const;
@@ -86,7 +102,9 @@ struct TableTrouble {
 };
 std::string cure_of(const TableTrouble& trouble, bool stopped);
 
-// `name` was captured as `was`. None where it still is that, and all of its rows come.
-std::optional<TableTrouble> examine(const TableName& name, const TableIdentity& was, const SourceTables& now);
+// `name` was captured as `was`. None where it still is that, and all of its rows come. `written`: leaves that had rows
+// of it since, or before; those that no look has ever seen are missing now.
+std::optional<TableTrouble> examine(const TableName& name, const TableIdentity& was, const SourceTables& now,
+                                    std::span<const WrittenLeaf> written = {});
 
 }  // namespace thalweg::instantiation

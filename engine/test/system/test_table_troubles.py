@@ -328,6 +328,44 @@ def test_a_partition_that_was_truncated_before_anybody_looked(scene: Scene) -> N
         assert_events_same(scene)
 
 
+@pytest.mark.parametrize("end", ["DROP TABLE event_3", "ALTER TABLE event DETACH PARTITION event_3"])
+@pytest.mark.parametrize("away", [False, True])
+def test_a_partition_that_came_and_went_between_two_looks(scene: Scene, end: str, away: bool) -> None:
+    """The catalogues have nothing of it, or had nothing; its rows have come all the same."""
+    scene.run_at_source(EVENTS)
+    scene.start_stream([("public", "event")])
+    scene.at_destination("CREATE TABLE event_rest PARTITION OF event DEFAULT")
+    if away:
+        scene.engine.kill()
+    made = "CREATE TABLE event_3 PARTITION OF event FOR VALUES FROM (3) TO (4)"
+    scene.run_at_source(f"BEGIN; {made}; INSERT INTO event VALUES (1, 3, 'never'); ROLLBACK")
+    scene.run_at_source(f"{made}; INSERT INTO event SELECT n, 3, 'gone' FROM generate_series(1, 9) n; {end}")
+    if away:
+        scene.engine.start()
+    assert scene.engine.wait_aborted(scene.stream)["code"] == "table_trouble"
+    assert '"event_3" was detached or dropped' in wait_trouble(scene, "event", "PARTITIONS CHANGED")["reason"]
+    copy_again(scene, "event")
+    assert_events_same(scene)
+
+
+def test_a_partition_that_was_rolled_back_is_no_trouble(scene: Scene) -> None:
+    """Also of a transaction that came in pieces, before its end."""
+    scene.run_at_source(EVENTS)
+    scene.at_source(f"ALTER DATABASE {scene.database} SET logical_decoding_work_mem = '64kB'")
+    scene.start_stream([("public", "event")])
+    scene.at_destination("CREATE TABLE event_rest PARTITION OF event DEFAULT")
+    made = "CREATE TABLE event_3 PARTITION OF event FOR VALUES FROM (3) TO (4)"
+    filled = "INSERT INTO event SELECT n, 3, repeat('never', 100) FROM generate_series(1, 5000) n"
+    scene.run_at_source(f"BEGIN; {made}; {filled}; ROLLBACK")
+    scene.run_at_source(f"BEGIN; SAVEPOINT s; {made}; {filled}; ROLLBACK TO s; "
+                        "INSERT INTO event VALUES (900, 1, 'stays'); COMMIT")
+    time.sleep(5)  # two looks
+    scene.at_source("INSERT INTO event VALUES (901, 2, 'after')")
+    scene.wait_applied()
+    assert table_of(scene, "event")["trouble"] is None
+    assert_events_same(scene)
+
+
 def test_an_empty_table_that_is_attached_is_no_trouble(scene: Scene) -> None:
     scene.run_at_source(EVENTS)
     scene.start_stream([("public", "event")])

@@ -71,23 +71,14 @@ base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& 
     case FrameKind::update:
     case FrameKind::remove:
     case FrameKind::truncate:
-      if (whole_.transaction) {
-        THALWEG_TRY(append(whole_, frame, spill_above));
-        return nullptr;
-      }
-      {
-        Open& open = streamed_[frame.xid()];
-        if (!open.transaction) {
-          open.transaction = std::make_unique<Transaction>();
-          open.transaction->xid = frame.xid();
-          open.streamed = true;
-          open.transaction->streamed = true;
-          open.transaction->begun = shared_.clock->steady_now();
-          counters_.open_transactions.set(streamed_.size());
-        }
-        THALWEG_TRY(append(open, frame, spill_above));
-      }
+      THALWEG_TRY(append(open_of(frame), frame, spill_above));
       return nullptr;
+    case FrameKind::partition: {
+      THALWEG_ASSIGN(lcr::PartitionMark mark, frame.partition());
+      open_of(frame).transaction->partitions.push_back(
+          {.table = frame.relation(), .mark = std::move(mark), .subxid = frame.subxid()});
+      return nullptr;
+    }
     case FrameKind::abort:
       abort(frame);
       return nullptr;
@@ -98,16 +89,31 @@ base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& 
   }
 }
 
+Assembler::Open& Assembler::open_of(const lcr::FrameView& frame) {
+  if (whole_.transaction) return whole_;
+  Open& open = streamed_[frame.xid()];
+  if (open.transaction) return open;
+  open.transaction = std::make_unique<Transaction>();
+  open.transaction->xid = frame.xid();
+  open.streamed = true;
+  open.transaction->streamed = true;
+  open.transaction->begun = shared_.clock->steady_now();
+  counters_.open_transactions.set(streamed_.size());
+  return open;
+}
+
 bool Assembler::takes_at_once(const lcr::FrameView& frame, uint64_t frames_max) const {
   if (frame.kind() == FrameKind::begin) return true;
   if (!whole_.transaction || whole_.transaction->spilled || frame.has(lcr::kStreamed)) return false;
   switch (frame.kind()) {
+    case FrameKind::origin:  // for who judges by rules
+      return true;
     case FrameKind::insert:
     case FrameKind::update:
     case FrameKind::remove:
       return whole_.frames < frames_max;
     case FrameKind::commit:
-      return whole_.relations.size() < kTablesShownMax &&
+      return whole_.transaction->partitions.empty() && whole_.relations.size() < kTablesShownMax &&
              std::ranges::all_of(
                  whole_.relations, [this](base::RelationId relation) { return tables_.is_cached(relation); });
     default:

@@ -32,7 +32,7 @@ class Assembler {
             TableWriter& tables, Counters& counters, std::function<bool()> await_space);
   ~Assembler();
 
-  // A row, truncate, begin, commit or abort frame. COMMIT gives the transaction, hashed and ready.
+  // A row, truncate, partition, begin, commit or abort frame. COMMIT gives the transaction, hashed and ready.
   // `spill_above`: LCRs. `is_applied`: of a COMMIT, that the destination has it, whose tables may be others by now; so
   // it is not hashed. Fails with corrupt_frame, a file's error, or as TableWriter::find.
   base::Result<std::unique_ptr<Transaction>> add(const lcr::FrameView& frame, size_t spill_above,
@@ -73,6 +73,8 @@ class Assembler {
   };
   static void note(Open& open, const lcr::FrameView& frame);
   void show(const Open& open, std::vector<telemetry::TransactionSample>& out) const;
+  // The open transaction that a frame belongs to; a streamed one begins with its first.
+  Open& open_of(const lcr::FrameView& frame);
   base::Result<void> append(Open& open, const lcr::FrameView& frame, size_t spill_above);
   base::Result<void> spill(Open& open);
   base::Result<void> append_spilled(Open& open, const lcr::FrameView& frame);

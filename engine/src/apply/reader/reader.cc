@@ -31,6 +31,7 @@ Reader::Reader(SharedState& shared, const ApplyOptions& options, LsnRanges appli
                BlockPool& pool, spill::SpillSpace& spill, metadata::MetadataCache& cache, TransactionQueue& out)
     : shared_(shared),
       frames_(*options.frames),
+      on_partitions_(options.on_partitions),
       memory_budget_bytes_(options.parameters.memory_budget_bytes),
       recovered_low_watermark_{shared.low_watermark.load(std::memory_order_relaxed)},
       applied_(std::move(applied)),
@@ -179,6 +180,10 @@ base::Result<std::unique_ptr<Transaction>> Reader::handle(const lcr::FrameView& 
   if (is_applied) {
     duplicates_.add();
     return passed(transaction->end_lsn);  // nothing may come behind it that says so: it may end a log
+  }
+  if (!transaction->partitions.empty()) {
+    THALWEG_ASSIGN(const bool any, tables_.note_partitions(*transaction));
+    if (any && on_partitions_) on_partitions_();
   }
   if (transaction->empty()) {
     markers_.note({transaction->commit_lsn, transaction->commit_time, shared_.clock->unix_now()});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,6 +74,7 @@ class Reader {
   base::Doorbell frames_bell_;          // rung by the producer, where it does the agent's work
   bool producer_works_ = false;         // constant once the thread runs
   std::optional<base::Error> failure_;  // of the producer's work: it ends the agent
+  const std::function<void()> on_partitions_;
   const size_t memory_budget_bytes_;
   const base::Lsn recovered_low_watermark_;
   const LsnRanges applied_;

@@ -1,6 +1,8 @@
 #include "apply/reader/table_writer.h"
 
 #include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include <fmt/format.h>
@@ -68,6 +70,26 @@ base::Result<void> TableWriter::describe(const lcr::FrameView& frame) {
   const bool waits = loaded || loaded.error().code == ErrorCode::destination_table_differs ||
                      loaded.error().code == ErrorCode::missing_table;
   return waits ? base::Result<void>{} : std::unexpected(loaded.error());
+}
+
+base::Result<bool> TableWriter::note_partitions(const Transaction& transaction) {
+  std::map<base::RelationId, nlohmann::json> noted;
+  for (const WrittenPartition& written : transaction.partitions) {
+    if (transaction.is_aborted(written.subxid)) continue;
+    const auto table = latest_.find(written.table);
+    if (table == latest_.end() || !table->second || table->second->recorded_by.empty()) continue;
+    noted[written.table][std::to_string(written.mark.partition.value)] = {
+        written.mark.schema_name, written.mark.partition_name, base::to_string(transaction.commit_lsn),
+        std::to_string(transaction.xid.value)};
+  }
+  const ActivityScope network(time_, Activity::network);
+  for (const auto& [table, partitions] : noted) {
+    THALWEG_TRY(
+        connection_.query("UPDATE thalweg.stream_table SET partitions = partitions || $3::jsonb WHERE "
+                          "stream_id = $1 AND identity->'relation' = $2::jsonb",
+                          {stream_id_, std::to_string(table.value), partitions.dump()}));
+  }
+  return !noted.empty();
 }
 
 const CatchUpSpan* TableWriter::span_of(const lcr::TableDescription& description) const {

@@ -39,20 +39,30 @@ base::Xid subxid_of(base::Xid xid, const MessagePlace& place) { return xid == pl
 base::Result<bool> FrameTranslator::translate(const PgoutputMessage& message, const MessagePlace& place,
                                               base::Lsn lsn) {
   if (lsn) lsn_ = lsn;
+  const base::RelationId described = std::exchange(described_last_, {});
+  if (std::exchange(awaits_origin_, false)) {
+    const bool has_one = message.kind == MessageKind::origin;
+    if (!put_origin(has_one ? message.origin : std::string_view{})) return false;
+  }
   const lcr::TransactionMark mark{
       .commit_lsn = message.commit_lsn, .end_lsn = message.end_lsn, .commit_time = message.commit_time};
   switch (message.kind) {
     case MessageKind::insert:
     case MessageKind::update:
     case MessageKind::remove:
-      return put_row(message, place);
+      return put_row(message, place, described);
     case MessageKind::truncate:
       return put_truncate(message, place);
     case MessageKind::relation:
       describe(message.table);
+      described_last_ = message.table.relation;
       return true;
     case MessageKind::begin:
       is_tapped_ = tap_ != nullptr && tap_->is_wanted();
+      note_transaction({.is_committed = true, .commit_time = mark.commit_time});
+      begun_ = message.xid;
+      commit_lsn_ = mark.commit_lsn;
+      awaits_origin_ = true;
       return put(lcr::make_begin_frame(message.xid, mark));
     case MessageKind::commit:
       ++counts_.transactions;
@@ -65,14 +75,29 @@ base::Result<bool> FrameTranslator::translate(const PgoutputMessage& message, co
       return put_aborts_of_others(message);
     case MessageKind::stream_start:  // each frame of a block names its transaction itself
       is_tapped_ = tap_ != nullptr && tap_->is_wanted();
+      note_transaction({});
       return true;
     case MessageKind::stream_stop:
-    case MessageKind::origin:
+    case MessageKind::origin:  // behind BEGIN, where it has been seen to; that of an open transaction may be another
+                               // yet
     case MessageKind::type:
     case MessageKind::message:
       return true;
   }
   return true;
+}
+
+void FrameTranslator::note_transaction(TransactionFacts transaction) {
+  transaction_ = std::move(transaction);
+  if (filters_ != nullptr) filters_->set_transaction(transaction_);
+}
+
+// `origin`: empty where the transaction has none.
+bool FrameTranslator::put_origin(std::string_view origin) {
+  if (!origin.empty()) {
+    note_transaction({.is_committed = true, .commit_time = transaction_.commit_time, .tag = std::string(origin)});
+  }
+  return !names_origins_ || put(lcr::make_origin_frame(begun_, commit_lsn_, origin));
 }
 
 bool FrameTranslator::progress(base::Lsn lsn, base::UnixMicros server_time) {
@@ -144,7 +169,8 @@ ChangePlace FrameTranslator::place_of(const PgoutputMessage& message, const Mess
   return {.lsn = lsn_, .xid = place.open_xid, .subxid = subxid_of(message.xid, place), .is_streamed = place.in_stream};
 }
 
-base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, const MessagePlace& place) {
+base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, const MessagePlace& place,
+                                            base::RelationId described) {
   Table* const table = find(message.relation);
   if (table == nullptr) {
     return base::fail(ErrorCode::protocol_violation,
@@ -174,6 +200,8 @@ base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, cons
   const bool streamed = place.in_stream;
   const base::Xid subxid = subxid_of(message.xid, place);
   if (subxid) subtransactions_.note(place.open_xid, subxid);
+  const bool is_of_partition = described.value != 0 && described != message.relation;
+  if (is_of_partition && !put_partition(message, place)) return false;
   const lcr::RowFrame row{
       .kind = row_kind(message.kind),
       .flags = static_cast<uint16_t>(message.old_flags | (streamed ? lcr::kStreamed : 0)),
@@ -187,9 +215,17 @@ base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, cons
   };
   THALWEG_TRY(check_size(row, *table));
   if (is_tapped_) [[unlikely]]
-    is_tapped_ = tap_->note(row, table->description, table->transformation.get());
+    is_tapped_ = tap_->note(row, table->description, table->transformation.get(), transaction_);
   if (table->filter) return put_filtered(row, *table);
   return put_row_frame(row, *table);
+}
+
+// `message.table` is still the description.
+bool FrameTranslator::put_partition(const PgoutputMessage& message, const MessagePlace& place) {
+  const lcr::TableDescription& partition = message.table;
+  return put(lcr::make_partition_frame(
+      place.open_xid, subxid_of(message.xid, place), place.in_stream, lsn_, message.relation,
+      {.partition = partition.relation, .schema_name = partition.schema_name, .partition_name = partition.table_name}));
 }
 
 base::Result<void> FrameTranslator::check_size(const lcr::RowFrame& row, const Table& table) const {

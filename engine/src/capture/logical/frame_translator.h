@@ -36,8 +36,9 @@ struct MessagePlace {
 
 // Turns pgoutput messages into LCR frames. Tuples are copied once, from the parsed bytes into the sink's memory.
 // A table is described to the sink before its first row, not when pgoutput names it: pgoutput names partitions, too,
-// whose rows come as their root's. Versions of tables count from 1 for each translator: a new connection describes
-// every table again.
+// whose rows come as their root's (maybe_send_schema of src/backend/replication/pgoutput/pgoutput.c: the root, then the
+// partition, then the row). The sink is told of each by a PARTITION frame before such a row. Versions of tables count
+// from 1 for each translator: a new connection describes every table again.
 //
 // The frames of a subtransaction that was rolled back are followed by its ABORT frame in any case: the source tells
 // which subtransactions of a streamed transaction committed, and a streamed commit without that is refused.
@@ -48,9 +49,11 @@ struct MessagePlace {
 // Owner: the capture's agent.
 class FrameTranslator {
  public:
-  // `filters` and `tap` outlive it. Null: no table has rules; nobody wants to see changes.
-  explicit FrameTranslator(FrameSink& sink, RowFilters* filters = nullptr, ChangeTap* tap = nullptr)
-      : sink_(sink), filters_(filters), tap_(tap) {}
+  // `filters` and `tap` outlive it. Null: no table has rules; nobody wants to see changes. `names_origins`: an ORIGIN
+  // frame is behind each BEGIN.
+  explicit FrameTranslator(FrameSink& sink, RowFilters* filters = nullptr, ChangeTap* tap = nullptr,
+                           bool names_origins = false)
+      : sink_(sink), filters_(filters), tap_(tap), names_origins_(names_origins) {}
 
   // False when the sink wants no more. `lsn` is the message's WAL position, zero where the source gave none.
   // Fails with protocol_violation when a row does not fit the last description of its table, or a streamed transaction
@@ -63,6 +66,9 @@ class FrameTranslator {
     return translate(message, MessagePlace{.open_xid = parser.open_xid(), .in_stream = parser.in_stream()}, lsn);
   }
   bool progress(base::Lsn lsn, base::UnixMicros server_time);
+
+  // Of the transaction that came whole last.
+  bool has_origin() const { return transaction_.tag.has_value(); }
 
   struct Counts {
     uint64_t lcrs = 0;          // row changes and truncates
@@ -84,11 +90,15 @@ class FrameTranslator {
     std::unique_ptr<transform::RowTransformation> transformation;
   };
 
+  void note_transaction(TransactionFacts transaction);
+  bool put_origin(std::string_view origin);
   bool put(std::span<const std::byte> frame);
   bool put_abort(base::Xid xid, base::Xid subxid);
   bool put_aborts_of_others(const PgoutputMessage& message);
   base::Result<bool> put_streamed_commit(base::Xid xid, const lcr::TransactionMark& mark);
-  base::Result<bool> put_row(const PgoutputMessage& message, const MessagePlace& place);
+  // `described`: by the message right before; another relation than the row's is the partition that has the row.
+  base::Result<bool> put_row(const PgoutputMessage& message, const MessagePlace& place, base::RelationId described);
+  bool put_partition(const PgoutputMessage& message, const MessagePlace& place);
   // A row's frame as its table's rules want it: in memory that is reserved for it, or nothing at all.
   base::Result<bool> put_filtered(const lcr::RowFrame& row, Table& table);
   // Writes a row's frame as it is sent.
@@ -111,10 +121,16 @@ class FrameTranslator {
   FrameSink& sink_;
   RowFilters* const filters_;
   ChangeTap* const tap_;
-  bool is_tapped_ = false;  // as of the transaction's beginning, or the block's: somebody wants changes
+  const bool names_origins_;
+  TransactionFacts transaction_;  // whose changes come
+  base::Xid begun_;               // the transaction that came whole last
+  base::Lsn commit_lsn_;          // its commit
+  bool awaits_origin_ = false;    // its BEGIN was the last message
+  bool is_tapped_ = false;        // as of the transaction's beginning, or the block's: somebody wants changes
   std::unordered_map<base::RelationId, Table> tables_;
-  Table* last_table_ = nullptr;  // into tables_, whose nodes do not move
-  base::Lsn lsn_;                // of the last message that had one
+  Table* last_table_ = nullptr;      // into tables_, whose nodes do not move
+  base::Lsn lsn_;                    // of the last message that had one
+  base::RelationId described_last_;  // by the message before this one; zero where that was no description
   StreamedSubtransactions subtransactions_;
   // Of open streamed transactions, those whose changes were withheld; itself, where they are the top level's.
   std::map<uint32_t, std::set<uint32_t>> withheld_;

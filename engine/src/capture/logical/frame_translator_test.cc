@@ -52,8 +52,8 @@ class FrameTranslatorTest : public testing::Test {
 
 TEST_F(FrameTranslatorTest, DescribesATableBeforeItsFirstRow) {
   ASSERT_TRUE(feed(begin_bytes(7)));
-  ASSERT_TRUE(feed(relation_bytes(0, 1, "t", {"a"})));
   ASSERT_TRUE(feed(relation_bytes(0, 2, "never used", {"a"})));
+  ASSERT_TRUE(feed(relation_bytes(0, 1, "t", {"a"})));
   ASSERT_TRUE(feed(insert_bytes(0, 1, {"x"}), {0x90}));
   ASSERT_TRUE(feed(relation_bytes(0, 1, "t", {"a"})));
   ASSERT_TRUE(feed(insert_bytes(0, 1, {"y"})));
@@ -70,6 +70,60 @@ TEST_F(FrameTranslatorTest, DescribesATableBeforeItsFirstRow) {
   EXPECT_EQ(sink_.view(6).header().table_version, 2u);
   EXPECT_EQ(translator_.counts().lcrs, 3u);
   EXPECT_EQ(translator_.counts().transactions, 1u);
+}
+
+// The source names the root, then the partition, before the first row that the partition has.
+TEST_F(FrameTranslatorTest, NamesThePartitionWhoseRowsComeAsItsRoots) {
+  ASSERT_TRUE(feed(begin_bytes(7)));
+  ASSERT_TRUE(feed(relation_bytes(0, 1, "root", {"a"})));
+  ASSERT_TRUE(feed(relation_bytes(0, 2, "leaf", {"a"})));
+  ASSERT_TRUE(feed(insert_bytes(0, 1, {"x"}), {0x90}));
+  ASSERT_TRUE(feed(insert_bytes(0, 1, {"y"})));
+  ASSERT_TRUE(feed(relation_bytes(0, 1, "root", {"a"})));
+  ASSERT_TRUE(feed(insert_bytes(0, 1, {"z"})));
+  ASSERT_TRUE(feed(commit_bytes()));
+  ASSERT_EQ(sink_.kinds(), (std::vector{FrameKind::begin, FrameKind::table, FrameKind::partition, FrameKind::insert,
+                                        FrameKind::insert, FrameKind::table, FrameKind::insert, FrameKind::commit}));
+  const auto frame = sink_.view(2);
+  EXPECT_EQ(frame.relation(), base::RelationId{1});
+  EXPECT_EQ(frame.xid(), base::Xid{7});
+  EXPECT_EQ(frame.lsn(), base::Lsn{0x90});
+  EXPECT_EQ(frame.partition()->partition, base::RelationId{2});
+  EXPECT_EQ(frame.partition()->partition_name, "leaf");
+  EXPECT_EQ(translator_.counts().lcrs, 3u);
+}
+
+TEST_F(FrameTranslatorTest, NamesTheOriginOfATransactionThatComesWhole) {
+  FrameTranslator naming(sink_, nullptr, nullptr, true);
+  for (FrameTranslator* const translator : {&naming, &translator_}) {
+    sink_.frames.clear();
+    for (const PgoutputBytes& bytes :
+         {begin_bytes(7), PgoutputBytes('O').u64(1).text("archive"), commit_bytes(), PgoutputBytes('S').u32(8).u8(1),
+          PgoutputBytes('O').u64(1).text("archive"), PgoutputBytes('E'), begin_bytes(9), commit_bytes()}) {
+      const auto parsed = parser_.parse(bytes);
+      ASSERT_TRUE(parsed) << parsed.error().message;
+      ASSERT_TRUE(translator->translate(**parsed, parser_, {}));
+    }
+    std::vector wanted{FrameKind::begin, FrameKind::origin, FrameKind::commit,
+                       FrameKind::begin, FrameKind::origin, FrameKind::commit};
+    if (translator != &naming) std::erase(wanted, FrameKind::origin);
+    ASSERT_EQ(sink_.kinds(), wanted);
+    if (translator != &naming) continue;
+    EXPECT_EQ(sink_.view(1).origin(), "archive");
+    EXPECT_EQ(sink_.view(1).lsn(), sink_.view(0).lsn());
+    EXPECT_EQ(sink_.view(4).origin(), "");
+  }
+}
+
+TEST_F(FrameTranslatorTest, APartitionIsOfItsSubtransaction) {
+  ASSERT_TRUE(feed(PgoutputBytes('S').u32(8).u8(1)));
+  ASSERT_TRUE(feed(relation_bytes(9, 1, "root", {"a"})));
+  ASSERT_TRUE(feed(relation_bytes(9, 2, "leaf", {"a"})));
+  ASSERT_TRUE(feed(insert_bytes(9, 1, {"x"})));
+  ASSERT_EQ(sink_.kinds(), (std::vector{FrameKind::table, FrameKind::partition, FrameKind::insert}));
+  EXPECT_EQ(sink_.view(1).xid(), base::Xid{8});
+  EXPECT_EQ(sink_.view(1).subxid(), base::Xid{9});
+  EXPECT_TRUE(sink_.view(1).has(lcr::kStreamed));
 }
 
 TEST_F(FrameTranslatorTest, NamesSubtransactions) {

@@ -125,8 +125,8 @@ TEST_P(LogicalCaptureTest, PartitionsComeAsTheirRoot) {
   make_slot({{"public", "p"}});
   start();
   run("INSERT INTO p VALUES (1), (11)");
-  EXPECT_EQ(transactions(1), (Words{"BEGIN", "TABLE public.p v1 d *id", "INSERT p v1 (1)", "TABLE public.p v1 d *id",
-                                    "INSERT p v1 (11)", "COMMIT"}));
+  EXPECT_EQ(transactions(1), (Words{"BEGIN", "TABLE public.p v1 d *id", "PARTITION public.p1", "INSERT p v1 (1)",
+                                    "TABLE public.p v1 d *id", "PARTITION public.p2", "INSERT p v1 (11)", "COMMIT"}));
 }
 
 TEST_P(LogicalCaptureTest, StreamsLargeTransactions) {
