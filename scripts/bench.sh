@@ -68,10 +68,10 @@ run_scenario() {
 case $scenario in
   all)
     failed=()
-    for one in "${scenarios[@]}"; do
-      printf '\n== %s\n' "$one"
+    for name in "${scenarios[@]}"; do
+      printf '\n== %s\n' "$name"
       # A process of its own: one that fails does not take the others' results along.
-      "$0" "$one" --out "$results/$one.json" "$@" || failed+=("$one")
+      "$0" "$name" --out "$results/$name.json" "$@" || failed+=("$name")
     done
     "$THALWEG_VENV/bin/python" -m bench.results "$results"
     if ((${#failed[@]})); then

@@ -88,12 +88,12 @@ setsid --wait "$THALWEG_ROOT/scripts/beside.sh" "${beside[@]}" &
 for suite in "${foreground[@]}"; do
   if [[ $suite == together ]]; then
     running=()
-    for one in "${together[@]}"; do
-      execute_suite "$one" &
+    for member in "${together[@]}"; do
+      execute_suite "$member" &
       running+=($!)
     done
     wait "${running[@]}"
-    for one in "${together[@]}"; do report_suite "$one"; done
+    for member in "${together[@]}"; do report_suite "$member"; done
   else
     execute_suite "$suite"
     report_suite "$suite"

@@ -39,9 +39,9 @@ base::Result<bool> DictionaryFile::save(const Dictionary& dictionary, const std:
   for (const auto& [xid, all] : open.touched_) count += static_cast<uint32_t>(all.size());
   writer.put(count);
   for (const auto& [xid, all] : open.touched_) {
-    for (const Touched& one : all) {
-      writer.put(xid.value).put(one.file).put(one.place.block).put(one.place.offset);
-      writer.put(static_cast<uint8_t>(one.inserted));
+    for (const Touched& touched : all) {
+      writer.put(xid.value).put(touched.file).put(touched.place.block).put(touched.place.offset);
+      writer.put(static_cast<uint8_t>(touched.inserted));
     }
   }
   writer.put(static_cast<uint32_t>(open.top_level_.size()));

@@ -21,7 +21,7 @@ bool OpenTransactions::has_touched_any(base::Xid top_level) const {
   if (found == belonging_.end()) return false;
   // This is asked for each row: by whichever are fewer.
   if (touched_.size() < found->second.size()) {
-    return std::ranges::any_of(touched_, [&](const auto& one) { return top_of(one.first) == top_level; });
+    return std::ranges::any_of(touched_, [&](const auto& touched) { return top_of(touched.first) == top_level; });
   }
   return std::ranges::any_of(found->second, [&](base::Xid xid) { return touched_.contains(xid); });
 }

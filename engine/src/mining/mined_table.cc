@@ -30,7 +30,7 @@ std::optional<uint32_t> owner_of_toast(std::string_view name) {
   return failed == std::errc{} && stopped == end ? std::optional{oid} : std::nullopt;
 }
 
-std::optional<Row> one(const Dictionary& dictionary, Catalog catalog, uint32_t oid, base::Xid viewer) {
+std::optional<Row> row_of(const Dictionary& dictionary, Catalog catalog, uint32_t oid, base::Xid viewer) {
   std::optional<Row> row;
   dictionary.rows_with_key(catalog, 0, oid, viewer, [&](Row found) { row = std::move(found); });
   return row;
@@ -58,7 +58,7 @@ std::vector<int64_t> key_of(const Dictionary& dictionary, uint32_t table, char i
 
 std::unexpected<base::Error> unknown_type(const Dictionary& dictionary, const MinedTable& table,
                                           const MinedColumn& column, base::Xid viewer) {
-  const auto type = one(dictionary, Catalog::pg_type, column.stored.type, viewer);
+  const auto type = row_of(dictionary, Catalog::pg_type, column.stored.type, viewer);
   base::Error error =
       base::fail(base::ErrorCode::unsupported_table,
                  fmt::format("Values of column {} cannot be read from the WAL: their type, {}, is none of those that "
@@ -93,13 +93,13 @@ bool reads_as(const MinedTable& one, const MinedTable& other) {
 
 base::Result<std::shared_ptr<const MinedTable>> read_table(const Dictionary& dictionary, uint32_t oid, base::Xid viewer,
                                                            const IsWanted& is_wanted) {
-  const auto relation = one(dictionary, Catalog::pg_class, oid, viewer);
+  const auto relation = row_of(dictionary, Catalog::pg_class, oid, viewer);
   if (!relation || oid < kFirstNormalOid) return nullptr;
   const char kind = letter(*relation, class_at::kind);
   if ((kind != 'r' && kind != 't') || letter(*relation, class_at::persistence) != 'p') return nullptr;
   if (integer(*relation, class_at::rewrite) != 0) return nullptr;
   const auto schema =
-      one(dictionary, Catalog::pg_namespace, static_cast<uint32_t>(integer(*relation, class_at::schema)), viewer);
+      row_of(dictionary, Catalog::pg_namespace, static_cast<uint32_t>(integer(*relation, class_at::schema)), viewer);
   if (!schema) return nullptr;
   auto table = std::make_shared<MinedTable>();
   table->oid = oid;

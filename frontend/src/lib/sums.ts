@@ -50,6 +50,6 @@ export function oldestParked(queues: readonly { error_queue_oldest_at: string | 
   const [oldest] = queues
     .map(({ error_queue_oldest_at }) => error_queue_oldest_at)
     .filter((at) => typeof at === "string")
-    .sort((one, other) => Date.parse(one) - Date.parse(other));
+    .sort((a, b) => Date.parse(a) - Date.parse(b));
   return oldest ? `oldest ${formatAgo(oldest)}` : null;
 }

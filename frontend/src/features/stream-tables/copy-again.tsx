@@ -57,7 +57,7 @@ export function CopyAgain({ stream, table, at, mayAct }: CopyAgainProps) {
 function choicesOf({ destinations }: Stream, named: string | null, at: CopyAgainProps["at"]) {
   if (!named) return [];
   return at.flatMap(({ id, name }) => {
-    const tables = destinations.find((one) => one.id === id)?.tables ?? [];
+    const tables = destinations.find((destination) => destination.id === id)?.tables ?? [];
     const found =
       tables.find(({ destination_name }) => isNamed(destination_name, named)) ??
       tables.find((table) => isNamed(table, named));

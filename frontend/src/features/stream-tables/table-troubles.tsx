@@ -63,11 +63,11 @@ export function TableTroubles({ stream, mayAct, most = Number.POSITIVE_INFINITY 
   const troubled = troubledOf(stream);
   return (
     <>
-      {troubled.slice(0, most).map((one) => (
+      {troubled.slice(0, most).map((table) => (
         <TroubleCard
-          key={causeKey(one.table, one.trouble)}
+          key={causeKey(table.table, table.trouble)}
           stream={stream}
-          troubled={one}
+          troubled={table}
           mayAct={mayAct}
           onAsk={setAsked}
         />
