@@ -134,7 +134,7 @@ async def test_rules(reader: Reader) -> None:
         "ALTER TABLE sales.orders REPLICA IDENTITY FULL", "ALTER TABLE sales.items REPLICA IDENTITY FULL",
         "INSERT INTO sales.orders VALUES (30, 7), (3, 70)",
     )  # fmt: skip
-    rules, create, changes, test, recent, scoped, test_scoped, destinations, change = boxes_of("rules")
+    rules, create, changes, test, recent, scoped, test_scoped, tagged, destinations, change = boxes_of("rules")
     await reader.follow(rules)
     await reader.follow(create)
     await reader.replicates("north")
@@ -164,6 +164,19 @@ async def test_rules(reader: Reader) -> None:
     await reader.follow(scoped)
     judged = await reader.follow(test_scoped)
     assert all(name in judged for name in ("no_tests", "small", "late")), judged
+    await reader.follow(tagged)
+    await reader.follow(change)
+    sides.on_source(
+        "SELECT pg_replication_origin_create('from_warehouse')",
+        "SELECT pg_replication_origin_session_setup('from_warehouse')",
+        "INSERT INTO orders VALUES (203, 'a', 1, 'north')", "DELETE FROM orders WHERE id = 203",
+        "SELECT pg_replication_origin_session_reset()",
+        "INSERT INTO orders VALUES (204, 'b', 1, 'north')",
+    )  # fmt: skip
+    await reader.arrives("SELECT id FROM orders WHERE id > 200", [(204,)])
+    at_source(sides, "DELETE FROM orders WHERE id > 200")
+    await reader.follow(rules)
+    await reader.follow(change)
 
     user, branches = sides.destination["user"], {}
     for name, region in (("branch_north", "north"), ("branch_south", "south")):

@@ -168,7 +168,8 @@ void CaptureAgent::note_marker(const PgoutputMessage& message, base::Xid open_xi
 }
 
 void CaptureAgent::note_commit(const PgoutputMessage& commit) {
-  last_commit_time_ = commit.commit_time;
+  // Under an origin it is the time that somebody has set.
+  if (!translator_.has_origin()) last_commit_time_ = commit.commit_time;
   captured_.store(commit.end_lsn.value, std::memory_order_relaxed);
   if (!marker_.xid || !(marker_.xid == commit.xid)) return;
   markers_.captured(marker_.content, commit.xid, commit.commit_lsn, commit.commit_time);

@@ -70,7 +70,7 @@ class CaptureAgent : public Capture, protected FrameSink {
   const std::string application_name_;
   MarkerBoard markers_;
   const std::unique_ptr<RowFilters> filters_;  // null: no table has rules
-  FrameTranslator translator_{*this, filters_.get(), options_.tap};
+  FrameTranslator translator_{*this, filters_.get(), options_.tap, options_.rules.reads_transaction};
 
   // Writer: the agent. Readers: anybody. Relaxed: each stands for itself.
   std::atomic<uint64_t> reported_{0};

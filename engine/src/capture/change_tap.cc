@@ -37,7 +37,7 @@ void ChangeTap::close() {
 }
 
 bool ChangeTap::note(const lcr::RowFrame& row, const lcr::TableDescription& table,
-                     const transform::RowTransformation* transformation) {
+                     const transform::RowTransformation* transformation, const TransactionFacts& transaction) {
   const std::lock_guard lock(mutex_);
   for (Request* const request : requests_) {
     const bool is_other = request->table.first != table.schema_name || request->table.second != table.table_name;
@@ -54,7 +54,7 @@ bool ChangeTap::note(const lcr::RowFrame& row, const lcr::TableDescription& tabl
     if (!known || !(known->description.relation == table.relation) || known->description.version != table.version) {
       request->version = version_of(table, transformation);
     }
-    TappedChange change{.table = request->version, .frame = std::vector<std::byte>(bytes)};
+    TappedChange change{.table = request->version, .frame = std::vector<std::byte>(bytes), .transaction = transaction};
     lcr::write_row_frame(row, change.frame);
     if (is_open) {
       request->open.push_back({.xid = row.xid, .subxid = row.subxid, .change = std::move(change)});

@@ -10,6 +10,7 @@
 
 #include "base/ids.h"
 #include "capture/stream_rules.h"
+#include "capture/transaction_facts.h"
 #include "lcr/frame.h"
 #include "transform/row_transformation.h"
 
@@ -26,6 +27,7 @@ struct TappedTable {
 struct TappedChange {
   std::shared_ptr<const TappedTable> table;
   std::vector<std::byte> frame;  // as FrameView::trusted() reads it
+  TransactionFacts transaction = {};
 };
 
 // size: another change would have been too large.
@@ -57,7 +59,7 @@ class ChangeTap {
   bool is_wanted() const { return wanted_.load(std::memory_order_acquire); }
   // A change of a row. `transformation`: the table's, or null. False: nobody wants more.
   bool note(const lcr::RowFrame& row, const lcr::TableDescription& table,
-            const transform::RowTransformation* transformation);
+            const transform::RowTransformation* transformation, const TransactionFacts& transaction = {});
   // Of streamed transactions; the others come once they have committed.
   void committed(base::Xid xid);
   void aborted(base::Xid xid, base::Xid subxid);  // `subxid` none: the whole transaction

@@ -37,15 +37,14 @@ pg::ConnectOptions within_patience(pg::ConnectOptions options) {
 }  // namespace
 
 base::Result<bool> RowFilter::passes(const lcr::FrameView& change, rules::Row plain) {
-  const rules::ChangeContext context{.source = source_, .tag = {}, .commit_time = {}};
-  const rules::Judgement judgement = compiled_.judge(change, context, scratch_, plain);
+  const rules::Judgement judgement = compiled_.judge(change, context_of(transaction_, source_), scratch_, plain);
   switch (judgement.decision) {
     case rules::Decision::pass:
       return true;
     case rules::Decision::drop:
       return false;
     default:
-      return std::unexpected(rules::error_of(judgement, table_, change.kind()));
+      return std::unexpected(rules::error_of(judgement, table_, change.kind(), transaction_.is_committed));
   }
 }
 
@@ -266,7 +265,7 @@ base::Result<std::unique_ptr<RowFilter>> RowFilters::make(const lcr::TableDescri
   auto compiled = rules::TableRules::compile(is_left_out ? nothing_ : ruled->second, seen);
   if (!compiled) return std::unexpected(rules::error_of(compiled.error(), seen));
   source_filters_.look_again(table.relation, ruled->first, ruled->second, seen, rules_.source);
-  return std::make_unique<RowFilter>(std::move(*compiled), std::move(seen), rules_.source, scratch_,
+  return std::make_unique<RowFilter>(std::move(*compiled), std::move(seen), rules_.source, transaction_, scratch_,
                                      counters_.at(ruled->first));
 }
 

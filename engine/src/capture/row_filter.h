@@ -19,6 +19,7 @@
 #include "capture/ruled_relations.h"
 #include "capture/source_filters.h"
 #include "capture/stream_rules.h"
+#include "capture/transaction_facts.h"
 #include "capture/transformed_forms.h"
 #include "lcr/frame.h"
 #include "pg/connection.h"
@@ -45,11 +46,12 @@ class RowFilter {
   using Counters = std::array<telemetry::Counter, 4>;
 
   // The others outlive it.
-  RowFilter(rules::TableRules compiled, rules::RuleTable table, const std::string& source, rules::Scratch& scratch,
-            Counters& counters)
+  RowFilter(rules::TableRules compiled, rules::RuleTable table, const std::string& source,
+            const TransactionFacts& transaction, rules::Scratch& scratch, Counters& counters)
       : compiled_(std::move(compiled)),
         table_(std::move(table)),
         source_(source),
+        transaction_(transaction),
         scratch_(scratch),
         counters_(counters) {
     for (uint16_t i = 0; i < table_.columns.size(); ++i) {
@@ -80,6 +82,7 @@ class RowFilter {
   std::vector<uint16_t> enums_;     // columns of an enum type
   std::vector<lcr::Value> values_;  // of the row that is looked at
   const std::string& source_;
+  const TransactionFacts& transaction_;  // of the change that is judged
   rules::Scratch& scratch_;
   Counters& counters_;
 };
@@ -105,6 +108,8 @@ class RowFilters {
   // Notes which relations the stream's tables are, at the start of a session: those of earlier ones, whatever their
   // names are now, and those that have the names.
   base::Result<void> locate();
+  // The changes that are judged next are of this transaction.
+  void set_transaction(const TransactionFacts& transaction) { transaction_ = transaction; }
   // A table's filter; none if the table has no rules. Fails with rule_refused, or as a connection does.
   base::Result<std::unique_ptr<RowFilter>> make(const lcr::TableDescription& table);
   // A transformation of the table as it is at that change. Fails with transformation_refused, or as make() does.
@@ -127,6 +132,7 @@ class RowFilters {
 
   const StreamRules& rules_;
   std::map<TableKey, RowFilter::Counters> counters_;  // over all versions of a table; none is added or removed
+  TransactionFacts transaction_;
   rules::Scratch scratch_;  // of all filters and transformations: one change is judged, then transformed, at a time
   const base::Conninfo conninfo_;
   const pg::ConnectOptions options_;

@@ -22,6 +22,9 @@ struct StreamRules {
   std::string source;                                    // the attribute's value
   std::filesystem::path relations_file;                  // ruled_relations.h; empty: none
   bool stops_tables = false;                             // a table's trouble stops the table, and not the stream
+  // A rule, of the stream or of one of its destinations, reads its transaction's tag or commit time: transactions come
+  // whole, and with their origins.
+  bool reads_transaction = false;
 };
 
 }  // namespace thalweg::capture

@@ -18,7 +18,8 @@ bool drops_truncate(const control::RulesDefinition& definition, const rules::Rul
   if (!compiled) return false;
   const auto frame = lcr::make_truncate_frame({1}, {}, {1}, 0, std::span(&relation, 1));
   rules::Scratch scratch;
-  const rules::ChangeContext context{.source = source_name, .tag = {}, .commit_time = {}};
+  // Of any transaction.
+  const rules::ChangeContext context{.source = source_name, .is_committed = false};
   return compiled->judge(lcr::FrameView::trusted(frame.data()), context, scratch).decision == rules::Decision::drop;
 }
 

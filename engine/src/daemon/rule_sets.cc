@@ -1,5 +1,7 @@
 #include "daemon/rule_sets.h"
 
+#include <algorithm>
+
 namespace thalweg::daemon {
 namespace {
 
@@ -136,8 +138,19 @@ transform::Steps steps_of(const control::Transformations& definitions, const std
   return steps;
 }
 
+bool reads_transaction(const control::StreamDefinition& definition) {
+  const auto any_reads = [](const control::TableRules& ruled) {
+    return std::ranges::any_of(ruled,
+                               [](const auto& rules) { return rules::reads_transaction(rule_sets(rules.second)); });
+  };
+  return any_reads(definition.rules) || std::ranges::any_of(definition.destinations, [&](const auto& destination) {
+           return any_reads(destination.rules);
+         });
+}
+
 capture::StreamRules stream_rules(const control::StreamDefinition& definition) {
   capture::StreamRules rules = rules_of(definition, definition.parameters, definition.rules);
+  rules.reads_transaction = reads_transaction(definition);
   for (const auto& [table, definitions] : definition.transformations) {
     const capture::TableKey key(table.schema, table.table);
     rules.tables.try_emplace(key);

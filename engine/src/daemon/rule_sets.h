@@ -14,6 +14,8 @@ rules::RuleSets rule_sets(const control::RulesDefinition& definition);
 // `key`: of keyed masks; empty where it is only asked whether the steps fit.
 transform::Steps steps_of(const control::Transformations& definitions, const std::string& key);
 capture::StreamRules stream_rules(const control::StreamDefinition& definition);
+// Whether a rule of the stream or of one of its destinations reads its transaction's tag or commit time.
+bool reads_transaction(const control::StreamDefinition& definition);
 capture::StreamRules destination_rules(const control::Delivery& delivery);
 
 }  // namespace thalweg::daemon

@@ -104,6 +104,13 @@ TEST(RuleSetsTest, OtherRulesOfADestinationWithABacklogDoNot) {
   EXPECT_FALSE(goes_on_with(before, after));
   before.destinations.front().backlog = after.destinations.front().backlog = true;
   EXPECT_TRUE(goes_on_with(before, after));
+  // But where they are the first to read the transaction, it is to come whole from now on.
+  control::RulesDefinition reads;
+  reads.negative.emplace().push_back({.name = "not_back", .operations = {}, .condition = "tag = 'archive'"});
+  after.destinations.front().rules.emplace(after.tables.front(), std::move(reads));
+  EXPECT_FALSE(goes_on_with(before, after));
+  EXPECT_TRUE(stream_rules(after).reads_transaction);
+  EXPECT_FALSE(stream_rules(before).reads_transaction);
 }
 
 // A check of rules that goes on holds up the engine's end.

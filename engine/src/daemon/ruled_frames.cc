@@ -28,6 +28,7 @@ base::Result<const std::byte*> RuledFrames::browse(std::chrono::microseconds tim
     if (is_judged_) return instead_.empty() ? bytes : instead_.data();
     const auto frame = lcr::FrameView::trusted(bytes);
     if (frame.kind() == lcr::FrameKind::table) THALWEG_TRY(describe(frame));
+    note_transaction(frame);
     THALWEG_ASSIGN(const Verdict verdict, lcr::is_change(frame.kind()) ? judge(frame) : Verdict::pass);
     switch (verdict) {
       case Verdict::pass:
@@ -46,6 +47,22 @@ base::Result<const std::byte*> RuledFrames::browse(std::chrono::microseconds tim
     }
   }
   return nullptr;
+}
+
+// Of a frame that is looked at once more, too: that is the same again.
+void RuledFrames::note_transaction(const lcr::FrameView& frame) {
+  if (frame.kind() == lcr::FrameKind::begin) {
+    begun_at_ = frame.transaction_mark().commit_time;
+    transaction_ = {};  // captured when no rule asked, perhaps: then nothing says by which origin it came
+  } else if (frame.kind() == lcr::FrameKind::origin) {
+    transaction_ = {.is_committed = true, .commit_time = begun_at_};
+    if (!frame.origin().empty()) transaction_.tag = std::string(frame.origin());
+  } else if (frame.has(lcr::kStreamed) && lcr::is_change(frame.kind())) {
+    transaction_ = {};
+  } else {
+    return;
+  }
+  filters_.set_transaction(transaction_);
 }
 
 void RuledFrames::dequeue() {

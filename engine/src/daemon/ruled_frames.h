@@ -49,6 +49,7 @@ class RuledFrames final : public queue::FrameSource {
   enum class Verdict : uint8_t { pass, drop, unready };
 
   base::Result<void> describe(const lcr::FrameView& frame);
+  void note_transaction(const lcr::FrameView& frame);
   base::Result<Table*> find(base::RelationId relation);
   base::Result<Verdict> judge(const lcr::FrameView& change);
   base::Result<Verdict> judge_row(const lcr::FrameView& change);
@@ -59,6 +60,8 @@ class RuledFrames final : public queue::FrameSource {
   queue::FrameSource& frames_;
   const capture::StreamRules rules_;
   capture::RowFilters filters_;
+  base::UnixMicros begun_at_;              // commit time of the transaction that came whole last
+  capture::TransactionFacts transaction_;  // of the frame that was browsed last, as far as its frames tell
   std::map<base::RelationId, Table> tables_;
   Table* unready_ = nullptr;        // in tables_: its rules are to be compiled before the next frame can be judged
   bool is_filter_new_ = false;      // made for the first frame: what it does not know now, it cannot know

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
 
@@ -272,6 +273,48 @@ TEST_F(RuledFramesTest, ARepeatedDescriptionIsANewLookAtTheCatalogue) {
   describe(orders_, "orders", 1);
   insert({"2", "a", "a"});
   EXPECT_EQ(taken(), Words{"rule_refused"});
+}
+
+// Each whole transaction has its own tag, or none; a piece of one that is open has not got any yet.
+TEST_F(RuledFramesTest, ATagIsOfTheTransactionThatHasBegun) {
+  open(std::vector{rule("tag = 'archive'")}, std::nullopt);
+  const auto transaction = [this](std::optional<std::string_view> origin) {
+    const base::Xid xid{7};
+    const lcr::TransactionMark mark{.commit_lsn = {0xA0}, .end_lsn = {0xB0}, .commit_time = {1}};
+    frames_.frames.push_back(lcr::make_begin_frame(xid, mark));
+    if (origin) frames_.frames.push_back(lcr::make_origin_frame(xid, mark.commit_lsn, *origin));
+    const auto row = tuple({"1", "north", "a"});
+    const lcr::RowFrame insert{.kind = lcr::FrameKind::insert,
+                               .flags = 0,
+                               .xid = xid,
+                               .subxid = {},
+                               .relation = orders_,
+                               .table_version = 1,
+                               .lsn = {0x90},
+                               .old_tuple = {},
+                               .new_tuple = row};
+    frames_.frames.emplace_back(lcr::row_frame_bytes(insert));
+    lcr::write_row_frame(insert, frames_.frames.back());
+    frames_.frames.push_back(lcr::make_commit_frame(xid, false, mark));
+  };
+  for (const char* const origin : {"archive", "", "branch", "archive", ""}) transaction(origin);
+  std::vector<lcr::FrameKind> kinds;
+  while (!frames_.frames.empty()) {
+    const auto frame = ruled_->browse({});
+    ASSERT_TRUE(frame) << frame.error().message;
+    if (*frame == nullptr) continue;
+    kinds.push_back(lcr::kind_of(*frame));
+    ruled_->dequeue();
+  }
+  EXPECT_EQ(std::ranges::count(kinds, lcr::FrameKind::insert), 3);
+  EXPECT_EQ(std::ranges::count(kinds, lcr::FrameKind::commit), 5);
+  EXPECT_EQ(counted(), (Counted{3, 2, 0, 0}));
+  insert({"2", "north", "a"});
+  EXPECT_EQ(taken(), (Words{"rule_undecidable"}));
+  // Nor does one that was captured before anybody asked.
+  frames_.frames.clear();
+  transaction(std::nullopt);
+  EXPECT_EQ(taken(), (Words{"rule_undecidable"}));
 }
 
 TEST_F(RuledFramesTest, AChangeOfAnUndescribedVersionIsNotJudged) {

@@ -137,7 +137,7 @@ class Trial {
         source_(source),
         time_(time),
         makes_subset_(compiled.make_subset()),
-        filter_(std::move(compiled), table, source, scratch_, counters_) {
+        filter_(std::move(compiled), table, source, transaction_, scratch_, counters_) {
     add(sets.negative, false);
     add(sets.positive, true);
   }
@@ -145,12 +145,15 @@ class Trial {
   base::Result<control::JudgedChange> judge(TriedChange change) {
     const std::vector<std::byte> bytes = frame_of(change, table_);
     control::JudgedChange judged{.change = std::move(change), .rules = {}, .verdict = {}};
-    THALWEG_TRY(judge(lcr::FrameView::trusted(bytes.data()), judged));
+    // A row by itself is of no transaction: it has neither a tag nor a commit time.
+    THALWEG_TRY(judge(lcr::FrameView::trusted(bytes.data()), {.is_committed = true}, judged));
     return judged;
   }
 
   // Adds what the rules make of the change.
-  base::Result<void> judge(const lcr::FrameView& frame, control::JudgedChange& judged) {
+  base::Result<void> judge(const lcr::FrameView& frame, const capture::TransactionFacts& transaction,
+                           control::JudgedChange& judged) {
+    transaction_ = transaction;
     const bool has_two = makes_subset_ && frame.kind() == lcr::FrameKind::update;
     for (TriedRule& tried : rules_) {
       THALWEG_TRY(time_.check());
@@ -202,8 +205,7 @@ class Trial {
     const bool empties_subset = makes_subset_ && is_truncate && tried.rule->kinds == rules::kEveryKind;
     if (empties_subset && !tried.rule->subset && tried.condition) return "OTHER OPERATION";
     if (!tried.condition || empties_subset) return "TRUE";
-    const rules::ChangeContext context{.source = source_, .tag = {}, .commit_time = {}};
-    switch (tried.condition->evaluate(frame, context, scratch_, plain).outcome) {
+    switch (tried.condition->evaluate(frame, capture::context_of(transaction_, source_), scratch_, plain).outcome) {
       case rules::Outcome::is_true:
         return "TRUE";
       case rules::Outcome::is_false:
@@ -222,6 +224,7 @@ class Trial {
   const std::string& source_;
   const RulesTime& time_;
   const bool makes_subset_;
+  capture::TransactionFacts transaction_;  // of the change that is judged
   rules::Scratch scratch_;
   capture::RowFilter::Counters counters_;
   capture::RowFilter filter_;
@@ -259,7 +262,7 @@ base::Result<void> judge_tapped(pg::Connection& source, const capture::TappedCha
       trial.emplace(sets, table, std::move(*compiled), request.source_name, time);
     }
     THALWEG_ASSIGN(control::JudgedChange judged, shown(source, change));
-    THALWEG_TRY(trial->judge(lcr::FrameView::trusted(change.frame.data()), judged));
+    THALWEG_TRY(trial->judge(lcr::FrameView::trusted(change.frame.data()), change.transaction, judged));
     out.changes.push_back(std::move(judged));
   }
   out.recent_end = end_of(tapped.end);

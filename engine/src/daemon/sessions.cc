@@ -10,6 +10,7 @@
 #include "daemon/independent_destination.h"
 #include "daemon/made_slot.h"
 #include "daemon/queue_sample.h"
+#include "daemon/rule_sets.h"
 #include "daemon/source_objects.h"
 #include "daemon/source_slot.h"
 #include "daemon/stream_status.h"
@@ -73,8 +74,8 @@ bool goes_on_with(const StreamDefinition& from, const StreamDefinition& to) {
          from.capture_memory_mb == to.capture_memory_mb && from.wal_archive == to.wal_archive &&
          from.tables == to.tables && from.inserts_only == to.inserts_only && from.accepted_code == to.accepted_code &&
          from.rules == to.rules && from.transformations == to.transformations && from.names == to.names &&
-         from.mask_key == to.mask_key && !control::capture_needs_restart(from.parameters, to.parameters) &&
-         destinations_go_on(from, to);
+         from.mask_key == to.mask_key && reads_transaction(from) == reads_transaction(to) &&
+         !control::capture_needs_restart(from.parameters, to.parameters) && destinations_go_on(from, to);
 }
 
 Sessions::Sessions(SessionsOptions options)

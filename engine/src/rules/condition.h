@@ -13,7 +13,8 @@ enum class Outcome : uint8_t {
   is_true,
   is_false,
   is_null,
-  undecidable,  // a TOAST value that did not come, an old value that the source does not send, an unknown commit time
+  undecidable,  // a TOAST value that did not come, an old value that the source does not send, an open transaction's
+                // tag
   failed,       // as PostgreSQL would have: division by zero, a number out of range, an invalid cast
 };
 
@@ -25,8 +26,10 @@ struct Verdict {
 // Facts about a change besides its frame.
 struct ChangeContext {
   std::string_view source;
-  std::optional<std::string_view> tag;          // none: NULL
-  std::optional<base::UnixMicros> commit_time;  // none: its transaction has not committed yet
+  std::optional<std::string_view> tag = {};          // none: NULL
+  std::optional<base::UnixMicros> commit_time = {};  // none: NULL
+  // Of its transaction. False: neither of the two is known yet, and a rule that reads it is undecidable.
+  bool is_committed = true;
 };
 
 // The word of a rule's `operation` for a frame of a change.

@@ -116,8 +116,14 @@ TEST(ConditionTest, ReadsOldNewAndNewestValues) {
       {"commit_time > timestamptz '2023-11-14 00:00:00Z'", insert, "true"},
   };
   for (const Case& c : cases) EXPECT_EQ(outcome_of(c.text, c.frame.view()), c.outcome) << c.text;
-  EXPECT_EQ(outcome_of("commit_time is null", insert.view(), {.source = "here", .tag = {}, .commit_time = {}}),
-            "undecidable");
+  const ChangeContext unknown{.source = "here", .tag = {}, .commit_time = {}, .is_committed = false};
+  const ChangeContext none{.source = "here", .tag = {}, .commit_time = {}};
+  const ChangeContext marked{.source = "here", .tag = "archive", .commit_time = {}};
+  for (const char* text : {"commit_time is null", "tag is null"}) {
+    EXPECT_EQ(outcome_of(text, insert.view(), unknown), "undecidable") << text;
+    EXPECT_EQ(outcome_of(text, insert.view(), none), "true") << text;
+  }
+  EXPECT_EQ(outcome_of("tag = 'archive'", insert.view(), marked), "true");
 }
 
 TEST(ConditionTest, AValueThatDidNotComeIsInTheOldRowOrUndecidable) {

@@ -68,7 +68,9 @@ TEST(InsertFilterTest, AgreesWithTheJudgementOfInserts) {
       std::vector{rule("case n when 1 then label = 'it''s' else id between 10 and 20 end")},
       std::vector{rule("schema = 'public' and table = 'orders' and operation = 'INSERT' and source = 'here' and tag "
                        "is null and n in (0, 2)")},
-      std::vector{rule("coalesce(old.n, n, 7) = 7 and label || 'x' <> 'ax'")}};
+      std::vector{rule("coalesce(old.n, n, 7) = 7 and label || 'x' <> 'ax'")},
+      std::vector{rule("n = 1 or commit_time > '2026-01-01 00:00Z'")},
+      std::vector{rule("n = 2 and commit_time is null")}};
   const auto rows = opened->query("SELECT id, n, label FROM public.orders ORDER BY id");
   ASSERT_TRUE(rows);
   Scratch scratch;

@@ -21,14 +21,6 @@ const Expression* find_node(const Expression& node, const auto& is) {
 // Refuses what a condition may say, but not in this rule.
 Ruled<void> check_use(const Rule& rule) {
   RULES_ASSIGN(tree, parse(rule.condition));
-  const auto is_commit_time = [](const Expression& node) {
-    return node.kind == Syntax::attribute && node.text == "commit_time";
-  };
-  if (const Expression* const found = find_node(tree, is_commit_time)) {
-    return std::unexpected(place_in(rule.condition, {.message = "a rule of a table cannot read commit_time: it is not "
-                                                                "known before the transaction ends",
-                                                     .offset = found->offset}));
-  }
   const auto is_qualified = [](const Expression& node) {
     return node.kind == Syntax::column && node.row != Row::newest;
   };
@@ -39,7 +31,21 @@ Ruled<void> check_use(const Rule& rule) {
                                                    .offset = found->offset}));
 }
 
+bool reads_transaction(const std::vector<Rule>& rules) {
+  return std::ranges::any_of(rules, [](const Rule& rule) {
+    const auto tree = parse(rule.condition);
+    if (!tree) return false;  // it is refused anyway
+    return find_node(*tree, [](const Expression& node) {
+             return node.kind == Syntax::attribute && (node.text == "tag" || node.text == "commit_time");
+           }) != nullptr;
+  });
+}
+
 }  // namespace
+
+bool reads_transaction(const RuleSets& sets) {
+  return (sets.negative && reads_transaction(*sets.negative)) || (sets.positive && reads_transaction(*sets.positive));
+}
 
 Kinds kind_of(lcr::FrameKind kind) {
   switch (kind) {

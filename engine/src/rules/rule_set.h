@@ -59,13 +59,14 @@ struct RuleRefusal {
 
 Kinds kind_of(lcr::FrameKind kind);
 bool concerns(const Rule& rule, const RuleTable& table);
+// Whether a condition reads tag or commit_time, which are known once a transaction has committed.
+bool reads_transaction(const RuleSets& sets);
 
 // The rules that concern one version of a table, compiled. Rules on other tables are not in it and cost nothing.
 // Owner: one thread. The rule sets must outlive it.
 class TableRules {
  public:
-  // Refuses conditions that read commit_time, which is unknown until the transaction ends, and `old` or `new` in rules
-  // that make a subset.
+  // Refuses `old` or `new` in rules that make a subset.
   static std::expected<TableRules, RuleRefusal> compile(const RuleSets& sets, const RuleTable& table);
 
   // Negative rules first. One that is TRUE drops the change; else one positive rule that is TRUE lets it pass. A rule

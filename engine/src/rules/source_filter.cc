@@ -189,10 +189,11 @@ class Writer {
       node.meaning = Meaning::constant;
       node.constant = {};
     }
-    if (node.meaning != Meaning::attribute || node.attribute == Attribute::commit_time) return;
+    // Decided by what the engine knows of the transaction.
+    const bool is_transactions = node.attribute == Attribute::commit_time || node.attribute == Attribute::tag;
+    if (node.meaning != Meaning::attribute || is_transactions) return;
     node.meaning = Meaning::constant;
     node.constant = {};
-    if (node.attribute == Attribute::tag) return;  // a capture knows none
     strings.emplace_back(value_of(node.attribute));
     give_text(node.constant, strings.back());
     node.constant.state = State::value;
@@ -217,7 +218,7 @@ class Writer {
       case Meaning::column:
         return column(node);
       case Meaning::attribute:
-        return left("reads commit_time");
+        return left(node.attribute == Attribute::tag ? "reads tag" : "reads commit_time");
       case Meaning::call:
         return call(node, "call");
       case Meaning::distinct: {

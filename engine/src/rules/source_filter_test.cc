@@ -73,7 +73,6 @@ TEST(SourceFilterTest, AsksWhatCannotFailAndIsTheSameThere) {
                            "w IS NOT NULL",
                            "i = 1 OR 2 > 1",
                            "source = 'here'",
-                           "tag IS NULL",
                            "table = 't' AND operation = 'INSERT'",
                            "new.i > 2 + 3 * 4"}) {
     EXPECT_TRUE(is_asked(text)) << text << ": " << condition(text);
@@ -96,6 +95,8 @@ TEST(SourceFilterTest, AsksNothingElse) {
   EXPECT_EQ(condition("d < p"), "engine: the rule r computes (date_lt_timestamp)");
   EXPECT_EQ(condition("x::int = 1"), "engine: the rule r computes (int4in)");
   EXPECT_EQ(condition("missing = 1"), "engine: the rule r is refused");
+  EXPECT_EQ(condition("tag IS NULL"), "engine: the rule r reads tag");
+  EXPECT_EQ(condition("commit_time > '2026-01-01 00:00Z'"), "engine: the rule r reads commit_time");
 }
 
 TEST(SourceFilterTest, TakesOldValuesOfAnInsertForNull) {

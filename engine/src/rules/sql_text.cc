@@ -144,7 +144,8 @@ class Printer {
   }
   // A subquery, so that the collation is chosen as a column's is, and an explicit one beside it wins.
   std::string attribute(std::string_view name) const {
-    std::string value = "NULL";
+    if (name == "commit_time") return "CAST(NULL AS pg_catalog.timestamptz)";
+    std::string value = "NULL";  // a tag
     if (name == "schema") value = string_sql(attributes_.schema);
     if (name == "table") value = string_sql(attributes_.table);
     if (name == "source") value = string_sql(attributes_.source);

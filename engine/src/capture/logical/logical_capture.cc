@@ -137,12 +137,15 @@ base::Result<void> LogicalCapture::connect() {
 // Transactions come before their commit only where the source says which of their subtransactions committed: aborts
 // alone, which is what pgoutput sends, are not all told (docs/decisions/subtransactions.md).
 //
+// Nor where a rule reads its transaction's tag or commit time, which a piece of one does not have yet.
+//
 // Rules that the plugin refuses, or knows nothing of, are evaluated here alone.
 base::Result<void> LogicalCapture::start_replication(base::Lsn from, bool binary, std::string row_filters) {
+  const bool may_stream = plugin_ == pg::OutputPlugin::thalweg_output && !options_.rules.reads_transaction;
   pg::ReplicationStream::StartOptions how{.plugin = plugin_,
                                           .batch_version = kBatchVersion,
                                           .binary = binary,
-                                          .streaming = plugin_ == pg::OutputPlugin::thalweg_output,
+                                          .streaming = may_stream,
                                           .messages = options_.heartbeat_interval.count() > 0};
   if (!row_filters.empty()) {
     pg::ReplicationStream::StartOptions filtered = how;
@@ -151,13 +154,13 @@ base::Result<void> LogicalCapture::start_replication(base::Lsn from, bool binary
     const auto begun = stream_->start(options_.slot, from, options_.publications, filtered);
     if (begun) {
       filters_->at_source().accepted();
-      streaming_.store(1, std::memory_order_relaxed);
+      streaming_.store(how.streaming ? 1 : 0, std::memory_order_relaxed);
       return {};
     }
     THALWEG_TRY(leave_rules_to_engine(begun.error()));
   }
   auto started = stream_->start(options_.slot, from, options_.publications, how);
-  if (!started && started.error().sqlstate == kFeatureNotSupported && how.streaming) {
+  if (!started && started.error().sqlstate == kFeatureNotSupported && plugin_ == pg::OutputPlugin::thalweg_output) {
     how.batch_version = kBatchVersionMin;
     how.streaming = false;
     started = stream_->start(options_.slot, from, options_.publications, how);
@@ -166,13 +169,17 @@ base::Result<void> LogicalCapture::start_replication(base::Lsn from, bool binary
   streaming_.store(how.streaming ? 1 : 0, std::memory_order_relaxed);
   if (!how.streaming) {
     base::log_event(base::LogLevel::info, "transactions_come_whole",
-                    {{"stream", options_.stream_id},
-                     {"reason", plugin_ == pg::OutputPlugin::pgoutput
-                                    ? "pgoutput does not tell of every subtransaction that is rolled back"
-                                    : "the source's thalweg_output is of an earlier version, which does not say which "
-                                      "subtransactions committed"}});
+                    {{"stream", options_.stream_id}, {"reason", why_whole()}});
   }
   return {};
+}
+
+const char* LogicalCapture::why_whole() const {
+  if (plugin_ == pg::OutputPlugin::pgoutput) {
+    return "pgoutput does not tell of every subtransaction that is rolled back";
+  }
+  if (options_.rules.reads_transaction) return "rules read the tag or the commit time";
+  return "the source's thalweg_output is of an earlier version, which does not say which subtransactions committed";
 }
 
 base::Result<std::string> LogicalCapture::filters_for_source() {

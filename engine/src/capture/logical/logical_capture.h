@@ -34,6 +34,7 @@ class LogicalCapture final : public CaptureAgent {
 
   base::Result<void> connect();
   base::Result<void> start_replication(base::Lsn from, bool binary, std::string row_filters);
+  const char* why_whole() const;  // transactions come so
   base::Result<std::string> filters_for_source();
   base::Result<void> leave_rules_to_engine(const base::Error& refusal);
   base::Result<void> guard(const pg::SystemIdentity& identity);

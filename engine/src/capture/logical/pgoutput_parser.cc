@@ -201,7 +201,7 @@ base::Result<const PgoutputMessage*> PgoutputParser::parse(std::span<const std::
     case MessageKind::origin:
       valid = place_ != Place::outside;
       in.lsn();
-      in.text();
+      out.origin = in.text();
       break;
     case MessageKind::message:
       if (place_ == Place::stream) in.xid();

@@ -53,6 +53,7 @@ struct PgoutputMessage {
   lcr::TableDescription table;              // relation; version 0
   std::string_view prefix;                  // message: whose it is, inside the parsed bytes
   std::string_view content;                 // message
+  std::string_view origin;                  // origin: its name, inside the parsed bytes
 };
 
 // Total: any bytes give a message or protocol_violation, and no read leaves them. Knows where in the stream it is, so a

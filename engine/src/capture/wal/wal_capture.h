@@ -12,6 +12,7 @@
 #include "capture/wal/wal_shipment.h"
 #include "mining/builder.h"
 #include "mining/change_sink.h"
+#include "pg/origin_names.h"
 #include "shipment/staged_wal.h"
 #include "wal/wal_reader.h"
 
@@ -86,6 +87,7 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   // Translates message_.
   base::Result<void> translate(MessagePlace place, base::Lsn lsn);
   void note_commit_time(const lcr::TransactionMark& mark);
+  base::Result<std::string_view> origin_name(uint16_t origin);
   void set_mark(base::Xid xid, const lcr::TransactionMark& mark);
 
   const uint64_t dictionary_interval_;  // bytes of WAL
@@ -101,6 +103,7 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   std::optional<mining::Builder> builder_;
   wal::RecordParts parts_;
   PgoutputMessage message_;
+  pg::OriginNames origins_;
   base::Lsn mined_;  // behind the last record that was taken
   // Position that had been confirmed before this start, which went back behind it; zero: it did not.
   base::Lsn again_until_;

@@ -40,7 +40,22 @@ base::Result<void> WalCapture::begin(base::Xid xid, const lcr::TransactionMark& 
   block_ = {};
   message_.kind = MessageKind::begin;
   set_mark(xid, mark);
+  THALWEG_TRY(translate({.open_xid = xid}, mark.commit_lsn));
+  const bool is_asked = options_.rules.reads_transaction || (options_.tap != nullptr && options_.tap->is_wanted());
+  const uint16_t origin = parts_.origin();  // the record that is mined is the transaction's commit
+  if (!is_asked || origin == 0) return {};
+  THALWEG_ASSIGN(message_.origin, origin_name(origin));
+  message_.kind = MessageKind::origin;
   return translate({.open_xid = xid}, mark.commit_lsn);
+}
+
+// The WAL has its number only. Empty where the origin was dropped: the source's own decoding would name none, too.
+base::Result<std::string_view> WalCapture::origin_name(uint16_t origin) {
+  if (const std::string* const known = origins_.find(origin)) return *known;
+  THALWEG_ASSIGN(
+      pg::Connection source,
+      pg::Connection::open(options_.source_conninfo, {.application_name = application_name_, .abandon = &stop_}));
+  return origins_.look(source, origin);
 }
 
 base::Result<void> WalCapture::describe(const mining::MinedTable& table) {

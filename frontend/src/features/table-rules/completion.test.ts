@@ -67,7 +67,7 @@ describe("suggestions", () => {
   });
 
   it("are all that there is where no word has begun", () => {
-    expect(offered("id = |")).toHaveLength(columns.length + 2 + 4 + keywords.length + functions.length);
+    expect(offered("id = |")).toHaveLength(columns.length + 2 + 5 + keywords.length + functions.length);
   });
 
   it("never stand in a string", () => {

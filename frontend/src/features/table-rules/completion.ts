@@ -18,7 +18,7 @@ export interface Suggestion {
   about: string;
 }
 
-const attributes = ["operation", "schema", "source", "table", "tag"];
+const attributes = ["commit_time", "operation", "schema", "source", "table", "tag"];
 
 /** Words that are written with brackets end with the opening one. */
 export const keywords = [
@@ -97,7 +97,7 @@ export const functions = [
 
 /** Words that would not be read as a column's name, or not surely so. */
 const words = new Set(
-  `and as between both case cast coalesce collate commit_time date distinct else end escape extract false from ilike in
+  `and as between both case cast coalesce collate date distinct else end escape extract false from ilike in
   interval is isnull leading like new not notnull null nullif numeric old or position real substring symmetric text then
   time timestamp timestamptz trailing trim true unknown when`.split(/\s+/),
 );
