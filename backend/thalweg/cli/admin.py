@@ -51,7 +51,9 @@ def _run(work: Callable[[Resources], Awaitable[Answer]]) -> Answer:
             f"The control store: {message}", "Check that it runs and THALWEG_STORE_URL; then migrate."
         ) from error
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'the name'}: {fault['msg']}" for fault in error.errors())
+        wrong = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'the name'}: {fault['msg']}" for fault in error.errors()
+        )
         raise _fail(wrong, "Correct the option, or the setting THALWEG_… of that name.") from None
     except EngineCaError as error:
         raise _fail(str(error), "Name a file of PEM certificates, or leave the setting out.") from error

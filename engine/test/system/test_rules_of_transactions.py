@@ -30,8 +30,8 @@ def write(scene: Scene, first: int, region: str, rows: int = 1, origin: str = ""
         with connection.transaction():
             if at:
                 connection.execute("SELECT pg_replication_origin_xact_setup('0/1', %s)", [at])
-            connection.execute("INSERT INTO orders SELECT n, %s, 1, repeat('x', 200) FROM generate_series(%s::bigint, %s::bigint) n",
-                               [region, first, first + rows - 1])
+            connection.execute("INSERT INTO orders SELECT n, %s, 1, repeat('x', 200) "
+                               "FROM generate_series(%s::bigint, %s::bigint) n", [region, first, first + rows - 1])
 
 
 def write_all(scene: Scene, first: int) -> None:

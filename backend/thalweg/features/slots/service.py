@@ -203,7 +203,10 @@ async def drop_slot(context: Context, database_id: str, name: str) -> None:
         )  # fmt: skip
     target, what = target_of(row, context.resources), ("database", row.id, row.name)
     databases = await repository.databases(context.session)
-    readings = {known.database_id: known for known in await readings_of(context.session, [database.id for database in databases])}
+    readings = {
+        known.database_id: known
+        for known in await readings_of(context.session, [database.id for database in databases])
+    }
     (server,) = (rows for rows in by_server(databases, readings) if row in rows)
     same_server = sorted(database.id for database in server)
     before = _as_read(_latest([readings[known] for known in same_server if known in readings]), name)
