@@ -39,13 +39,20 @@ inline std::vector<std::byte> sample_segment(SegmentId id, const std::vector<std
   return out;
 }
 
+// One frame of each kind that there was when the golden files were written: a segment's form does not depend on them.
+inline std::vector<std::vector<std::byte>> sample_kinds() {
+  std::vector<std::vector<std::byte>> kinds;
+  for (const auto& [name, frame] : lcr::sample_frames()) {
+    if (lcr::kind_of(frame.data()) < lcr::FrameKind::partition) kinds.push_back(frame);
+  }
+  return kinds;
+}
+
 inline std::vector<std::pair<std::string, std::vector<std::byte>>> sample_segments() {
-  std::vector<std::vector<std::byte>> every_kind;
-  for (const auto& [name, frame] : lcr::sample_frames()) every_kind.push_back(frame);
   return {
       {"empty", sample_segment({.log = 7, .number = 0}, {})},
       {"plain", sample_segment({.log = 7, .number = 1}, {sample_row(100, 1, false), sample_row(24, 2, false)})},
-      {"lz4", sample_segment({.log = 0x0123456789ABCDEF, .number = 2}, {joined(every_kind), sample_row(600, 3)})},
+      {"lz4", sample_segment({.log = 0x0123456789ABCDEF, .number = 2}, {joined(sample_kinds()), sample_row(600, 3)})},
   };
 }
 
