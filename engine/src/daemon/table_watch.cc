@@ -230,6 +230,9 @@ base::Result<void> TableWatch::read_records(const Delivery& delivery) {
   THALWEG_ASSIGN(const bool exists, bookkeeping.exists());
   if (exists) {
     THALWEG_TRY(bookkeeping.upgrade());
+    // In this order: of what the low watermark stands for, all notes are there.
+    THALWEG_ASSIGN(const auto stream, apply::find_stream(destination, delivery.stream.id));
+    applied_ = stream ? stream->low_watermark : base::Lsn{};
     THALWEG_ASSIGN(const auto recorded, bookkeeping.tables());
     for (const TableRecord& record : recorded) {
       const control::TableRef ref{record.table.schema, record.table.name};
@@ -265,6 +268,12 @@ base::Result<void> TableWatch::settle(const Delivery& delivery, instantiation::S
   const base::Lsn settled = std::min(wal_end_, low_watermark);
   if (any_truncated && settled) THALWEG_TRY(bookkeeping.forget_truncations(settled));
   return {};
+}
+
+bool TableWatch::waits_for_apply() const {
+  return std::ranges::any_of(*records_ | std::views::values, [&](const TableRecord& record) {
+    return std::ranges::any_of(record.written, [&](const auto& leaf) { return leaf.commit_lsn >= applied_; });
+  });
 }
 
 base::Result<void> TableWatch::forget_settled(const Delivery& delivery) {
@@ -311,7 +320,7 @@ void TableWatch::log_troubles(const Delivery& delivery, const std::vector<TableN
 }
 
 base::Result<void> TableWatch::compare(const Delivery& delivery, bool read_again, const std::string& failed) {
-  if (read_again || !records_) THALWEG_TRY(read_records(delivery));
+  if (read_again || !records_ || waits_for_apply()) THALWEG_TRY(read_records(delivery));
   if (!records_->empty()) {
     if (!source_) {
       // The server that the stream reads: after a promotion the old primary may be back as a standby.
@@ -323,6 +332,7 @@ base::Result<void> TableWatch::compare(const Delivery& delivery, bool read_again
     for (const TableName& name : without_record(delivery)) watched.push_back({.name = name, .was = {}});
     THALWEG_ASSIGN(instantiation::SourceTables now,
                    instantiation::look_at_source(*source_, publications_of(delivery.stream.id), watched));
+    now.applied = applied_;
     const auto rewritten = instantiation::Rewrites::open(*records_, now);
     if (!rewritten.empty()) THALWEG_TRY(settle(delivery, now, rewritten, failed));
     wal_end_ = now.wal_end;

@@ -64,7 +64,9 @@ class TableWatch {
   base::Result<void> compare(const control::Delivery& delivery, bool read_again, const std::string& failed);
   base::Result<void> settle(const control::Delivery& delivery, instantiation::SourceTables& now,
                             const std::set<instantiation::TableName>& rewritten, const std::string& failed);
-  // Of partitions that apply has noted, those that this look, or the copy, has seen to.
+  // Whether apply has noted partitions whose rows are not at the destination yet.
+  bool waits_for_apply() const;
+  // Of partitions that apply has noted, those that this look has seen to.
   base::Result<void> forget_settled(const control::Delivery& delivery);
   base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id) const;
   base::Result<void> read_records(const control::Delivery& delivery);
@@ -79,6 +81,7 @@ class TableWatch {
   std::optional<instantiation::TableRecords> records_;
   instantiation::Rewrites rewrites_;
   base::Lsn wal_end_;  // at the last look
+  base::Lsn applied_;  // at the destination, when the records were read
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable_any changed_;

@@ -51,19 +51,10 @@ std::optional<TableTrouble> follow_consent(TableRecord& record, const SourceTabl
   return trouble;
 }
 
-// None while the copy is unfinished: nobody knows yet which rows it has.
-std::vector<WrittenLeaf> written_since_copy(const TableRecord& record) {
-  std::vector<WrittenLeaf> written;
-  if (!record.finished) return written;
-  std::ranges::copy_if(record.written, std::back_inserter(written),
-                       [&](const WrittenLeaf& leaf) { return leaf.commit_lsn >= record.copied_from; });
-  return written;
-}
-
 std::optional<TableTrouble> trouble_of(TableRecord& record, const SourceTables& now) {
   if (record.identity.relation == 0) return adopt(record, now);
   if (auto trouble = follow_consent(record, now)) return trouble;
-  return examine(record.table, record.identity, now, written_since_copy(record));
+  return examine(record.table, record.identity, now, record.finished ? record.written : std::span<const WrittenLeaf>{});
 }
 
 // The engine itself takes a stopped table out of the publication: its first trouble says more.
@@ -133,10 +124,9 @@ RecordChanges compare(TableRecords& records, const SourceTables& now, base::Unix
 std::vector<WrittenLeaf> settled_partitions(const TableRecord& record) {
   std::vector<WrittenLeaf> settled;
   for (const WrittenLeaf& written : record.written) {
-    const bool is_copied = record.finished && written.commit_lsn < record.copied_from;
     const auto& leaves = record.identity.leaves;
     const bool is_known = std::ranges::find(leaves, written.relation, &Leaf::relation) != leaves.end();
-    if (is_copied || is_known) settled.push_back(written);
+    if (is_known) settled.push_back(written);
   }
   return settled;
 }

@@ -28,7 +28,7 @@ struct RecordChanges {
 // Sets each record's trouble, which stays although the source may look well again; a rename passes. Partitions that
 // came without rows become part of the identity, and so does all of one that was not known.
 RecordChanges compare(TableRecords& records, const SourceTables& now, base::UnixMicros at);
-// The noted partitions that need no note any more: they are in the identity, or the copy has their rows.
+// The noted partitions that need no note any more: they are in the identity.
 std::vector<WrittenLeaf> settled_partitions(const TableRecord& record);
 // Carries over the troubles that are not stored, since they pass, from the records of the last look to records that
 // were read again.

@@ -41,11 +41,10 @@ bool has_leaf(const TableIdentity& identity, uint32_t relation) {
   return std::ranges::find(identity.leaves, relation, &Leaf::relation) != identity.leaves.end();
 }
 
-// A partition that one of the others has made cannot be seen yet.
 std::vector<WrittenLeaf> visible(std::span<const WrittenLeaf> written, const SourceTables& now) {
   std::vector<WrittenLeaf> out;
   std::ranges::copy_if(written, std::back_inserter(out),
-                       [&](const WrittenLeaf& leaf) { return !now.may_be_unseen(leaf.xid); });
+                       [&](const WrittenLeaf& leaf) { return now.tells_of(leaf); });
   return out;
 }
 
@@ -159,8 +158,9 @@ const SourceTable* SourceTables::find(uint32_t relation) const {
   return found == tables.end() ? nullptr : &*found;
 }
 
-bool SourceTables::may_be_unseen(uint32_t xid) const {
-  return running.contains(xid) || (running_from != 0 && static_cast<int32_t>(xid - running_from) >= 0);
+bool SourceTables::tells_of(const WrittenLeaf& leaf) const {
+  const bool is_later = running_from != 0 && static_cast<int32_t>(leaf.xid - running_from) >= 0;
+  return leaf.commit_lsn < applied && !is_later && !running.contains(leaf.xid);
 }
 
 SourceTable* SourceTables::find(uint32_t relation) {

@@ -79,7 +79,9 @@ struct SourceTables {
   // waits for a synchronous standby is decoded before anybody sees it.
   std::set<uint32_t> running = {};
   uint32_t running_from = 0;  // and all from this one on (modulo 2^32); zero: none
-  bool may_be_unseen(uint32_t xid) const;
+  base::Lsn applied = {};     // what commits below is at the destination
+  // Whether what became of the partition can be seen here, and its rows are at the destination.
+  bool tells_of(const WrittenLeaf& leaf) const;
   const SourceTable* find(uint32_t relation) const;
   SourceTable* find(uint32_t relation);
   const SourceTable* find(const TableName& name) const;

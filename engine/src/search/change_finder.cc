@@ -394,8 +394,12 @@ base::Result<void> ChangeFinder::read_types(Form& form) {
 
 base::Result<std::optional<std::string>> ChangeFinder::origin_name() {
   if (origin_ == 0) return std::nullopt;
-  THALWEG_ASSIGN(const std::string_view name, origins_.look(source_, origin_));
-  return name.empty() ? fmt::format("origin {}", origin_) : std::string(name);
+  if (const auto known = origins_.find(origin_); known != origins_.end()) return known->second;
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 source_.query("SELECT roname FROM pg_catalog.pg_replication_origin WHERE roident = $1::pg_catalog.oid",
+                               {std::to_string(origin_)}));
+  std::string name = rows.size() == 0 ? fmt::format("origin {}", origin_) : std::string(rows.text(0, 0));
+  return origins_.emplace(origin_, std::move(name)).first->second;
 }
 
 }  // namespace thalweg::search

@@ -16,7 +16,6 @@
 #include "capture/wal/masked_columns.h"
 #include "mining/change_sink.h"
 #include "pg/connection.h"
-#include "pg/origin_names.h"
 #include "search/value_texts.h"
 #include "telemetry/log_search.h"
 
@@ -134,7 +133,7 @@ class ChangeFinder final : public mining::ChangeSink {
   std::unordered_map<base::Xid, Open> open_;
   size_t held_bytes_ = 0;
   std::map<base::RelationId, KnownRow> followed_;  // the row with the key, as the last change left it
-  pg::OriginNames origins_;
+  std::map<uint16_t, std::string> origins_;
   uint16_t origin_ = 0;
   base::Xid xid_;
   lcr::TransactionMark mark_ = {};

@@ -92,12 +92,16 @@ void FrameTranslator::note_transaction(TransactionFacts transaction) {
   if (filters_ != nullptr) filters_->set_transaction(transaction_);
 }
 
-// `origin`: empty where the transaction has none.
-bool FrameTranslator::put_origin(std::string_view origin) {
-  if (!origin.empty()) {
-    note_transaction({.is_committed = true, .commit_time = transaction_.commit_time, .tag = std::string(origin)});
+// `origin`: empty where the transaction has none; none where nobody knows, so that a rule that asks cannot decide.
+bool FrameTranslator::put_origin(std::optional<std::string_view> origin) {
+  if (!origin) {
+    note_transaction({});
+    return true;
   }
-  return !names_origins_ || put(lcr::make_origin_frame(begun_, commit_lsn_, origin));
+  if (!origin->empty()) {
+    note_transaction({.is_committed = true, .commit_time = transaction_.commit_time, .tag = std::string(*origin)});
+  }
+  return !names_origins_ || put(lcr::make_origin_frame(begun_, commit_lsn_, *origin));
 }
 
 bool FrameTranslator::progress(base::Lsn lsn, base::UnixMicros server_time) {

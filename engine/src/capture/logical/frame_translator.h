@@ -91,7 +91,7 @@ class FrameTranslator {
   };
 
   void note_transaction(TransactionFacts transaction);
-  bool put_origin(std::string_view origin);
+  bool put_origin(std::optional<std::string_view> origin);
   bool put(std::span<const std::byte> frame);
   bool put_abort(base::Xid xid, base::Xid subxid);
   bool put_aborts_of_others(const PgoutputMessage& message);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -53,7 +54,8 @@ struct PgoutputMessage {
   lcr::TableDescription table;              // relation; version 0
   std::string_view prefix;                  // message: whose it is, inside the parsed bytes
   std::string_view content;                 // message
-  std::string_view origin;                  // origin: its name, inside the parsed bytes
+  // origin: its name, inside the parsed bytes. None: nobody knows it, which pgoutput never says.
+  std::optional<std::string_view> origin;
 };
 
 // Total: any bytes give a message or protocol_violation, and no read leaves them. Knows where in the stream it is, so a

@@ -12,7 +12,7 @@
 #include "capture/wal/wal_shipment.h"
 #include "mining/builder.h"
 #include "mining/change_sink.h"
-#include "pg/origin_names.h"
+#include "pg/connection.h"
 #include "shipment/staged_wal.h"
 #include "wal/wal_reader.h"
 
@@ -87,7 +87,8 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   // Translates message_.
   base::Result<void> translate(MessagePlace place, base::Lsn lsn);
   void note_commit_time(const lcr::TransactionMark& mark);
-  base::Result<std::string_view> origin_name(uint16_t origin);
+  // None: the source does not have it any more.
+  base::Result<std::optional<std::string>> origin_name(uint16_t origin, base::Xid xid);
   void set_mark(base::Xid xid, const lcr::TransactionMark& mark);
 
   const uint64_t dictionary_interval_;  // bytes of WAL
@@ -103,8 +104,9 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   std::optional<mining::Builder> builder_;
   wal::RecordParts parts_;
   PgoutputMessage message_;
-  pg::OriginNames origins_;
-  base::Lsn mined_;  // behind the last record that was taken
+  std::optional<std::string> origin_;      // of message_
+  std::optional<pg::Connection> origins_;  // where its name is asked for
+  base::Lsn mined_;                        // behind the last record that was taken
   // Position that had been confirmed before this start, which went back behind it; zero: it did not.
   base::Lsn again_until_;
   base::Lsn saved_at_;  // where the dictionary was saved last; none: it was not yet

@@ -44,18 +44,26 @@ base::Result<void> WalCapture::begin(base::Xid xid, const lcr::TransactionMark& 
   const bool is_asked = options_.rules.reads_transaction || (options_.tap != nullptr && options_.tap->is_wanted());
   const uint16_t origin = parts_.origin();  // the record that is mined is the transaction's commit
   if (!is_asked || origin == 0) return {};
-  THALWEG_ASSIGN(message_.origin, origin_name(origin));
+  THALWEG_ASSIGN(origin_, origin_name(origin, xid));
+  message_.origin = origin_;
   message_.kind = MessageKind::origin;
   return translate({.open_xid = xid}, mark.commit_lsn);
 }
 
-// The WAL has its number only. Empty where the origin was dropped: the source's own decoding would name none, too.
-base::Result<std::string_view> WalCapture::origin_name(uint16_t origin) {
-  if (const std::string* const known = origins_.find(origin)) return *known;
+// The WAL has its number only, which another origin may have got since. So each transaction is looked up by itself, and
+// an origin counts that was there before the transaction began.
+base::Result<std::optional<std::string>> WalCapture::origin_name(uint16_t origin, base::Xid xid) {
+  if (!origins_ || origins_->broken()) {
+    origins_.reset();
+    THALWEG_ASSIGN(origins_, pg::Connection::open(options_.source_conninfo,
+                                                  {.application_name = application_name_, .abandon = &stop_}));
+  }
   THALWEG_ASSIGN(
-      pg::Connection source,
-      pg::Connection::open(options_.source_conninfo, {.application_name = application_name_, .abandon = &stop_}));
-  return origins_.look(source, origin);
+      const pg::Rows rows,
+      origins_->query("SELECT roname FROM pg_catalog.pg_replication_origin WHERE roident = $1::pg_catalog.oid "
+                      "AND pg_catalog.age(xmin) >= pg_catalog.age($2::pg_catalog.xid)",
+                      {std::to_string(origin), std::to_string(xid.value)}));
+  return rows.size() == 0 ? std::nullopt : std::optional(std::string(rows.text(0, 0)));
 }
 
 base::Result<void> WalCapture::describe(const mining::MinedTable& table) {
