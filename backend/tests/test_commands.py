@@ -463,7 +463,7 @@ async def test_rules_of_tables_come_from_a_file(
     shown = (await run("streams", "show", "s")).out
     assert ["public.orders", "table", "10", "2", "1", "0"] in [line.split() for line in shown.splitlines()]
     assert "public.orders" in shown.splitlines()[-1], "what the source evaluates of its rules"
-    assert "Counted since the capture started, " in shown and "what the source rolls back" in " ".join(shown.split())
+    assert "Counted since the capture started, " in shown and "the source rolls back count" in " ".join(shown.split())
     forgotten = await run("streams", "rules", "s", "--include", "public.*")
     assert (forgotten.code, "row_rules_changed" in forgotten.err) == (1, True)
     file.write_text("positive:")
