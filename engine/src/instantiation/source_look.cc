@@ -100,16 +100,32 @@ class Publications {
   std::optional<Published> first_, second_;
 };
 
-// A partition that was created as one has had all its rows through its root; its transaction says which it is. One that
-// was a table before is given the benefit of no doubt.
-base::Result<bool> came_with_rows(pg::Connection& source, const Leaf& leaf) {
+// Whether a leaf, and each partition between it and its root, was made by CREATE TABLE ... PARTITION OF, so that it has
+// never had a row that did not come through the root. Its catalog rows are of one transaction then, and a column's is
+// of the very command that made the table, or of the one that gave it its default: ATTACH PARTITION writes those of all
+// columns anew (MergeAttributesIntoExisting of src/backend/commands/tablecmds.c).
+constexpr const char* kMadeAsPartition =
+    "WITH RECURSIVE up (relation, parent, attached_by) AS (SELECT inhrelid, inhparent, xmin FROM "
+    "pg_catalog.pg_inherits "
+    "WHERE inhrelid = $1::oid UNION ALL SELECT i.inhrelid, i.inhparent, i.xmin FROM up JOIN pg_catalog.pg_inherits i "
+    "ON i.inhrelid = up.parent WHERE up.parent <> $2::oid), "
+    "col AS (SELECT up.relation, made.xmin = up.attached_by AND col.xmin = made.xmin AND col.cmin = made.cmin AS "
+    "is_made, "
+    "made.xmin = up.attached_by AND col.xmin = given.xmin AND col.cmin = given.cmin AS is_given "
+    "FROM up JOIN pg_catalog.pg_attribute made ON made.attrelid = up.relation AND made.attnum = -1 "
+    "JOIN pg_catalog.pg_attribute col ON col.attrelid = up.relation AND col.attnum > 0 "
+    "LEFT JOIN pg_catalog.pg_attrdef given ON given.adrelid = up.relation AND given.adnum = col.attnum) "
+    "SELECT coalesce(bool_and(made), false) FROM (SELECT bool_or(is_made) OR bool_and(coalesce(is_given, false)) AS "
+    "made "
+    "FROM col GROUP BY relation) each";
+
+// One that was a table before is given the benefit of no doubt.
+base::Result<bool> came_with_rows(pg::Connection& source, const Leaf& leaf, uint32_t root) {
+  THALWEG_ASSIGN(const pg::Rows made,
+                 source.query(kMadeAsPartition, {std::to_string(leaf.relation), std::to_string(root)}));
+  if (made.size() > 0 && made.boolean(0, 0)) return false;
   THALWEG_TRY(source.script("SET row_security = off"));  // hidden rows are rows
-  auto rows = source.query(
-      fmt::format("SELECT CASE WHEN a.xmin = i.xmin THEN EXISTS (SELECT FROM ONLY {0} r WHERE r.xmin = i.xmin) "
-                  "ELSE EXISTS (SELECT FROM ONLY {0}) END FROM pg_catalog.pg_attribute a, pg_catalog.pg_inherits i "
-                  "WHERE a.attrelid = $1::oid AND a.attnum = -1 AND i.inhrelid = a.attrelid",
-                  leaf.name.quoted()),
-      {std::to_string(leaf.relation)});
+  const auto rows = source.query(fmt::format("SELECT EXISTS (SELECT FROM ONLY {})", leaf.name.quoted()));
   if (rows) return rows->size() > 0 && rows->boolean(0, 0);
   if (rows.error().code == base::ErrorCode::insufficient_privilege) return true;
   return std::unexpected(rows.error());
@@ -143,7 +159,7 @@ base::Result<void> look_at_leaves(pg::Connection& source, const Known& known, co
     if (leaves.boolean(i, 5)) {
       table->outside_wal.push_back(leaf.relation);
     } else if (known.relations.contains(table->now.relation) && !known.leaves.contains(leaf.relation)) {
-      THALWEG_ASSIGN(const bool with_rows, came_with_rows(source, leaf));
+      THALWEG_ASSIGN(const bool with_rows, came_with_rows(source, leaf, table->now.relation));
       if (with_rows) table->with_rows.push_back(leaf.relation);
     }
     const bool is_published = table->published == Published::changes && !leaves.boolean(i, 5);

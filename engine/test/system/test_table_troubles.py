@@ -27,6 +27,12 @@ EVENTS = """CREATE TABLE event (id integer, day integer, body text, PRIMARY KEY 
 ALONE = """CREATE TABLE event_3 (id integer NOT NULL, day integer NOT NULL, body text, PRIMARY KEY (day, id));
            INSERT INTO event_3 SELECT n, 3, 'before' FROM generate_series(1, 50) n;
            ALTER TABLE event ATTACH PARTITION event_3 FOR VALUES FROM (3) TO (4);"""
+# A partitioned table with its own partition: they were made at once, and its rows came before it was attached.
+MIDDLE = """CREATE TABLE event_3 (id integer NOT NULL, day integer NOT NULL, body text, PRIMARY KEY (day, id))
+              PARTITION BY RANGE (id);
+            CREATE TABLE event_3_1 PARTITION OF event_3 FOR VALUES FROM (1) TO (1000);
+            INSERT INTO event_3 SELECT n, 3, 'before' FROM generate_series(1, 50) n;
+            ALTER TABLE event ATTACH PARTITION event_3 FOR VALUES FROM (3) TO (4);"""
 # Faster than anybody looks: what its changes leave behind is where they began.
 AWAY = """ALTER TABLE event DETACH PARTITION event_2;
           UPDATE event_2 SET body = 'away'; INSERT INTO event_2 VALUES (500, 2, 'away');
@@ -290,7 +296,8 @@ def test_a_partition_that_comes_without_its_roots_replica_identity(scene: Scene)
 
 @pytest.mark.parametrize("change", [
     "TRUNCATE event_1", "ALTER TABLE event DETACH PARTITION event_2", "DROP TABLE event_2", ALONE, AWAY,
-], ids=["truncate", "detach", "drop", "attach", "away"])
+    f"BEGIN; {ALONE} COMMIT", f"BEGIN; {ALONE.replace('INSERT', 'SAVEPOINT s; INSERT')} COMMIT", MIDDLE,
+], ids=["truncate", "detach", "drop", "attach", "away", "attach_at_once", "attach_savepoint", "attach_middle"])
 def test_changes_of_partitions_that_nothing_publishes(scene: Scene, change: str) -> None:
     scene.run_at_source(EVENTS)
     scene.start_stream([("public", "event")])
@@ -326,6 +333,27 @@ def test_a_partition_that_was_truncated_before_anybody_looked(scene: Scene) -> N
         assert f"event_{number}" in wait_trouble(scene, "event", "PARTITIONS CHANGED")["reason"]
         copy_again(scene, "event")
         assert_events_same(scene)
+
+
+def test_a_partition_that_is_made_as_one_brings_no_rows_of_its_own(scene: Scene) -> None:
+    """Whatever transaction fills it, and with a partition of its own."""
+    scene.run_at_source(EVENTS)
+    scene.start_stream([("public", "event")])
+    scene.at_destination("CREATE TABLE event_rest PARTITION OF event DEFAULT")
+    for number, inner in ((3, ""), (4, "SAVEPOINT s;")):
+        scene.run_at_source(f"BEGIN; CREATE TABLE event_{number} PARTITION OF event FOR VALUES FROM ({number}) TO "
+                            f"({number + 1}); {inner} INSERT INTO event VALUES (1, {number}, 'at once'); COMMIT")
+    scene.run_at_source("BEGIN; CREATE TABLE event_5 PARTITION OF event FOR VALUES FROM (5) TO (6) PARTITION BY RANGE "
+                        "(id); CREATE TABLE event_5_1 PARTITION OF event_5 FOR VALUES FROM (1) TO (9); "
+                        "INSERT INTO event VALUES (1, 5, 'below'); COMMIT")
+    # A default writes its column's catalog row anew.
+    scene.run_at_source("ALTER TABLE event ALTER id SET DEFAULT 1, ALTER day SET DEFAULT 6, ALTER body SET DEFAULT ''; "
+                        "BEGIN; CREATE TABLE event_6 PARTITION OF event FOR VALUES FROM (6) TO (7); "
+                        "INSERT INTO event DEFAULT VALUES; COMMIT")
+    time.sleep(5)  # two looks
+    scene.wait_applied()
+    assert table_of(scene, "event")["trouble"] is None
+    assert_events_same(scene)
 
 
 @pytest.mark.parametrize("end", ["DROP TABLE event_3", "ALTER TABLE event DETACH PARTITION event_3"])
