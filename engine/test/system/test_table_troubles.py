@@ -336,7 +336,7 @@ def test_a_partition_that_was_truncated_before_anybody_looked(scene: Scene) -> N
 
 
 def test_a_partition_that_is_made_as_one_brings_no_rows_of_its_own(scene: Scene) -> None:
-    """Whatever transaction fills it, and with a partition of its own."""
+    """In any transaction that fills it, and with a partition of its own."""
     scene.run_at_source(EVENTS)
     scene.start_stream([("public", "event")])
     scene.at_destination("CREATE TABLE event_rest PARTITION OF event DEFAULT")
