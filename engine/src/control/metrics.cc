@@ -112,7 +112,7 @@ constexpr auto kMetrics = std::to_array<SampleMetric>({
     {"streaming",
      {"thalweg_capture_streaming", "gauge", "", kComponent,
       "Whether large transactions come before their commit: 1, or 0 where the source does not say which of their "
-      "subtransactions were rolled back."}},
+      "subtransactions were rolled back, and where a rule reads the tag or the commit time."}},
     {"depth",
      {"thalweg_queue_depth", "gauge", "", kComponent,
       "LCRs that were not dequeued: of the queue, by its slowest consumer; of a destination with a backlog, in the "
