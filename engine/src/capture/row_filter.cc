@@ -44,7 +44,8 @@ base::Result<bool> RowFilter::passes(const lcr::FrameView& change, rules::Row pl
     case rules::Decision::drop:
       return false;
     default:
-      return std::unexpected(rules::error_of(judgement, table_, change.kind(), transaction_.is_committed));
+      return std::unexpected(
+          rules::error_of(judgement, table_, change.kind(), transaction_.is_committed && transaction_.is_tag_known));
   }
 }
 

@@ -52,10 +52,10 @@ base::Result<const std::byte*> RuledFrames::browse(std::chrono::microseconds tim
 // Of a frame that is looked at once more, too: that is the same again.
 void RuledFrames::note_transaction(const lcr::FrameView& frame) {
   if (frame.kind() == lcr::FrameKind::begin) {
-    begun_at_ = frame.transaction_mark().commit_time;
-    transaction_ = {};  // captured when no rule asked, perhaps: then nothing says by which origin it came
+    // Captured when no rule asked, perhaps: then nothing says by which origin it came.
+    transaction_ = {.is_committed = true, .is_tag_known = false, .commit_time = frame.transaction_mark().commit_time};
   } else if (frame.kind() == lcr::FrameKind::origin) {
-    transaction_ = {.is_committed = true, .commit_time = begun_at_};
+    transaction_.is_tag_known = true;
     if (!frame.origin().empty()) transaction_.tag = std::string(frame.origin());
   } else if (frame.has(lcr::kStreamed) && lcr::is_change(frame.kind())) {
     transaction_ = {};

@@ -60,7 +60,6 @@ class RuledFrames final : public queue::FrameSource {
   queue::FrameSource& frames_;
   const capture::StreamRules rules_;
   capture::RowFilters filters_;
-  base::UnixMicros begun_at_;              // commit time of the transaction that came whole last
   capture::TransactionFacts transaction_;  // of the frame that was browsed last, as far as its frames tell
   std::map<base::RelationId, Table> tables_;
   Table* unready_ = nullptr;        // in tables_: its rules are to be compiled before the next frame can be judged

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apply/error_queue.h"
+#include "apply/progress.h"
 #include "base/log.h"
 #include "daemon/operator_connection.h"
 #include "daemon/rule_sets.h"
@@ -187,7 +188,8 @@ base::Result<void> accept_partitions(const Delivery& delivery, const control::Ta
   }
   base::log_event(base::LogLevel::info, "partitions_accepted",
                   {{"stream", delivery.stream.id}, {"table", name.quoted()}});
-  return bookkeeping.accept(name, found->now);
+  THALWEG_ASSIGN(const auto stream, apply::find_stream(sides.destination, delivery.stream.id));
+  return bookkeeping.accept(name, found->now, stream ? stream->low_watermark : base::Lsn{});
 }
 
 }  // namespace thalweg::daemon

@@ -320,7 +320,8 @@ void TableWatch::log_troubles(const Delivery& delivery, const std::vector<TableN
 }
 
 base::Result<void> TableWatch::compare(const Delivery& delivery, bool read_again, const std::string& failed) {
-  if (read_again || !records_ || waits_for_apply()) THALWEG_TRY(read_records(delivery));
+  const bool applies = delivery.destination.status != DesiredStatus::disabled;
+  if (read_again || !records_ || (applies && waits_for_apply())) THALWEG_TRY(read_records(delivery));
   if (!records_->empty()) {
     if (!source_) {
       // The server that the stream reads: after a promotion the old primary may be back as a standby.

@@ -302,8 +302,12 @@ base::Result<void> Bookkeeping::forget_partitions(const TableName& table, const 
                 noted.dump());
 }
 
-base::Result<void> Bookkeeping::accept(const TableName& table, const TableIdentity& identity) {
-  return update(table, "identity = $4::jsonb, trouble = NULL, partitions = '{}'", instantiation::to_json(identity));
+base::Result<void> Bookkeeping::accept(const TableName& table, const TableIdentity& identity, base::Lsn applied) {
+  return update(table,
+                fmt::format("identity = $4::jsonb, trouble = NULL, partitions = (SELECT coalesce(jsonb_object_agg(key, "
+                            "value), '{{}}') FROM jsonb_each(partitions) WHERE (value->>2)::pg_lsn >= '{}')",
+                            base::to_string(applied)),
+                instantiation::to_json(identity));
 }
 
 base::Result<void> Bookkeeping::rename_table(const TableRecord& record, const TableName& to, const TableName& there) {

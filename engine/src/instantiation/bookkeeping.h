@@ -102,7 +102,8 @@ class Bookkeeping {
   // Forgets these of the partitions that apply has noted, unless it has noted them anew.
   base::Result<void> forget_partitions(const TableName& table, const std::vector<WrittenLeaf>& leaves);
   // An operator's decision: the table's present identity becomes its recorded one.
-  base::Result<void> accept(const TableName& table, const TableIdentity& identity);
+  // Notes of partitions stay whose transactions, from `applied` on, may not be at the destination yet.
+  base::Result<void> accept(const TableName& table, const TableIdentity& identity, base::Lsn applied);
   // The stream has another name for it, or the destination has.
   base::Result<void> rename_table(const TableRecord& record, const TableName& to, const TableName& there);
   // Marks the copied ranges as void; then, once the rows are deleted, records the ranges to copy.

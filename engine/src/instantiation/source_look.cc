@@ -100,32 +100,34 @@ class Publications {
   std::optional<Published> first_, second_;
 };
 
-// Whether a leaf, and each partition between it and its root, was made by CREATE TABLE ... PARTITION OF, so that it has
-// never had a row that did not come through the root. Its catalog rows are of one transaction then, and a column's is
-// of the very command that made the table, or of the one that gave it its default: ATTACH PARTITION writes those of all
-// columns anew (MergeAttributesIntoExisting of src/backend/commands/tablecmds.c).
-constexpr const char* kMadeAsPartition =
+// Of a leaf and each partition between it and its root: whether one was attached, as its catalog rows show. They are of
+// several transactions then. Or of one, and each column's is of another command than the one that made the table, or
+// gave the column its default: ATTACH PARTITION writes those of all columns anew (MergeAttributesIntoExisting of
+// src/backend/commands/tablecmds.c). Replayed rows have no numbers of commands (heap_xlog_insert): all look alike.
+constexpr const char* kAttached =
     "WITH RECURSIVE up (relation, parent, attached_by) AS (SELECT inhrelid, inhparent, xmin FROM "
     "pg_catalog.pg_inherits "
     "WHERE inhrelid = $1::oid UNION ALL SELECT i.inhrelid, i.inhparent, i.xmin FROM up JOIN pg_catalog.pg_inherits i "
     "ON i.inhrelid = up.parent WHERE up.parent <> $2::oid), "
-    "col AS (SELECT up.relation, made.xmin = up.attached_by AND col.xmin = made.xmin AND col.cmin = made.cmin AS "
-    "is_made, "
-    "made.xmin = up.attached_by AND col.xmin = given.xmin AND col.cmin = given.cmin AS is_given "
+    "level AS (SELECT bool_or(made.xmin <> up.attached_by) OR NOT coalesce(bool_or(col.xmin = made.xmin AND "
+    "col.cmin = made.cmin OR col.xmin = given.xmin AND col.cmin = given.cmin), false) AS is_attached "
     "FROM up JOIN pg_catalog.pg_attribute made ON made.attrelid = up.relation AND made.attnum = -1 "
-    "JOIN pg_catalog.pg_attribute col ON col.attrelid = up.relation AND col.attnum > 0 "
-    "LEFT JOIN pg_catalog.pg_attrdef given ON given.adrelid = up.relation AND given.adnum = col.attnum) "
-    "SELECT coalesce(bool_and(made), false) FROM (SELECT bool_or(is_made) OR bool_and(coalesce(is_given, false)) AS "
-    "made "
-    "FROM col GROUP BY relation) each";
+    "LEFT JOIN pg_catalog.pg_attribute col ON col.attrelid = up.relation AND col.attnum > 0 "
+    "LEFT JOIN pg_catalog.pg_attrdef given ON given.adrelid = up.relation AND given.adnum = col.attnum "
+    "GROUP BY up.relation) SELECT coalesce(bool_or(is_attached), true) FROM level";
 
-// One that was a table before is given the benefit of no doubt.
+// A partition that was created as one has had all its rows through its root; its transaction says which it is. One that
+// was a table before is given the benefit of no doubt.
 base::Result<bool> came_with_rows(pg::Connection& source, const Leaf& leaf, uint32_t root) {
-  THALWEG_ASSIGN(const pg::Rows made,
-                 source.query(kMadeAsPartition, {std::to_string(leaf.relation), std::to_string(root)}));
-  if (made.size() > 0 && made.boolean(0, 0)) return false;
+  const std::string relation = std::to_string(leaf.relation);
+  THALWEG_ASSIGN(const pg::Rows attached, source.query(kAttached, {relation, std::to_string(root)}));
+  const bool is_attached = attached.size() == 0 || attached.boolean(0, 0);
   THALWEG_TRY(source.script("SET row_security = off"));  // hidden rows are rows
-  const auto rows = source.query(fmt::format("SELECT EXISTS (SELECT FROM ONLY {})", leaf.name.quoted()));
+  const auto rows = source.query(
+      fmt::format(
+          "SELECT EXISTS (SELECT FROM ONLY {} r{})", leaf.name.quoted(),
+          is_attached ? "" : " WHERE r.xmin = (SELECT xmin FROM pg_catalog.pg_inherits WHERE inhrelid = $1::oid)"),
+      is_attached ? std::vector<std::string>{} : std::vector{relation});
   if (rows) return rows->size() > 0 && rows->boolean(0, 0);
   if (rows.error().code == base::ErrorCode::insufficient_privilege) return true;
   return std::unexpected(rows.error());

@@ -180,7 +180,7 @@ void Condition::load_attributes(const lcr::FrameView& frame, const ChangeContext
       case Attribute::tag:
         set_text(out, context.tag.value_or(""));
         if (!context.tag) out.state = State::null;
-        if (!context.is_committed) out.state = State::undecidable;
+        if (!context.is_committed || !context.is_tag_known) out.state = State::undecidable;
         break;
       case Attribute::commit_time:
         out.integer = context.commit_time ? context.commit_time->value - base::kPostgresEpochMicros : 0;

@@ -30,6 +30,7 @@ struct ChangeContext {
   std::optional<base::UnixMicros> commit_time = {};  // none: NULL
   // Of its transaction. False: neither of the two is known yet, and a rule that reads it is undecidable.
   bool is_committed = true;
+  bool is_tag_known = true;
 };
 
 // The word of a rule's `operation` for a frame of a change.

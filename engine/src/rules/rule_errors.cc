@@ -55,18 +55,19 @@ base::Error error_of(const RuleRefusal& refusal, const RuleTable& table) {
                   about("for", refusal.scope, table), refusal.error.line, refusal.error.column, refusal.error.message));
 }
 
-base::Error error_of(const Judgement& judgement, const RuleTable& table, lcr::FrameKind change, bool is_committed) {
+base::Error error_of(const Judgement& judgement, const RuleTable& table, lcr::FrameKind change, bool is_known) {
   const Scope scope = judgement.rule == nullptr ? Scope::table : judgement.rule->scope;
   const std::string rule = rule_of(judgement.rule == nullptr ? "" : judgement.rule->name, scope, table);
   const std::string change_of_table = std::string(operation_of(change)) + about("of", scope, table);
-  const bool reads_open = judgement.decision == Decision::undecidable && !is_committed && judgement.rule != nullptr &&
+  const bool reads_open = judgement.decision == Decision::undecidable && !is_known && judgement.rule != nullptr &&
                           reads_transaction({.negative = std::vector{*judgement.rule}, .positive = {}});
   if (reads_open) {
     return error_about(
         base::ErrorCode::rule_undecidable, table,
         fmt::format("{} reads the tag or the commit time, which are not known for this {}: it came before its "
-                    "transaction's end, or was captured before any rule asked. Until it is applied, use a rule that "
-                    "reads neither; with log mining, raise capture_memory_mb, so that such a transaction comes whole.",
+                    "transaction's end, it was captured before any rule asked, or its replication origin is gone at "
+                    "the source. Until it is applied, use a rule that reads neither; with log mining, raise "
+                    "capture_memory_mb, so that large transactions come whole.",
                     rule, change_of_table));
   }
   if (judgement.decision == Decision::undecidable) {

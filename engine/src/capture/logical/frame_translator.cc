@@ -95,7 +95,7 @@ void FrameTranslator::note_transaction(TransactionFacts transaction) {
 // `origin`: empty where the transaction has none; none where nobody knows, so that a rule that asks cannot decide.
 bool FrameTranslator::put_origin(std::optional<std::string_view> origin) {
   if (!origin) {
-    note_transaction({});
+    note_transaction({.is_committed = true, .is_tag_known = false, .commit_time = transaction_.commit_time});
     return true;
   }
   if (!origin->empty()) {

@@ -61,7 +61,7 @@ base::Result<std::optional<std::string>> WalCapture::origin_name(uint16_t origin
   THALWEG_ASSIGN(
       const pg::Rows rows,
       origins_->query("SELECT roname FROM pg_catalog.pg_replication_origin WHERE roident = $1::pg_catalog.oid "
-                      "AND pg_catalog.age(xmin) >= pg_catalog.age($2::pg_catalog.xid)",
+                      "AND NOT pg_catalog.age(xmin) BETWEEN 0 AND pg_catalog.age($2::pg_catalog.xid) - 1",
                       {std::to_string(origin), std::to_string(xid.value)}));
   return rows.size() == 0 ? std::nullopt : std::optional(std::string(rows.text(0, 0)));
 }
