@@ -217,7 +217,7 @@ base::Result<void> Instantiation::State::follow_renames(const SourceTables& now)
     // "Another table has its name" is over: this one has its own again, and the stream did not go on.
     const bool was_replaced = record->second.trouble && record->second.trouble->kind == TroubleKind::replaced;
     const bool is_well = was_replaced && !record->second.stopped && !record->second.copy_again;
-    if (renamed && is_well) renamed = bookkeeping->accept(to, record->second.identity);
+    if (renamed && is_well) renamed = bookkeeping->accept(to, record->second.identity, {});
     THALWEG_TRY(destination->connection.script(renamed ? "COMMIT" : "ROLLBACK"));
     THALWEG_TRY(renamed);
     base::log_event(

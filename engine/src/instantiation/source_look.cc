@@ -123,11 +123,12 @@ base::Result<bool> came_with_rows(pg::Connection& source, const Leaf& leaf, uint
   THALWEG_ASSIGN(const pg::Rows attached, source.query(kAttached, {relation, std::to_string(root)}));
   const bool is_attached = attached.size() == 0 || attached.boolean(0, 0);
   THALWEG_TRY(source.script("SET row_security = off"));  // hidden rows are rows
-  const auto rows = source.query(
-      fmt::format(
-          "SELECT EXISTS (SELECT FROM ONLY {} r{})", leaf.name.quoted(),
-          is_attached ? "" : " WHERE r.xmin = (SELECT xmin FROM pg_catalog.pg_inherits WHERE inhrelid = $1::oid)"),
-      is_attached ? std::vector<std::string>{} : std::vector{relation});
+  const std::string rows_of_leaf = fmt::format("SELECT EXISTS (SELECT FROM ONLY {} r", leaf.name.quoted());
+  const auto rows = is_attached ? source.query(rows_of_leaf + ")")
+                                : source.query(rows_of_leaf +
+                                                   " WHERE r.xmin = (SELECT xmin FROM pg_catalog.pg_inherits WHERE "
+                                                   "inhrelid = $1::oid))",
+                                               {relation});
   if (rows) return rows->size() > 0 && rows->boolean(0, 0);
   if (rows.error().code == base::ErrorCode::insufficient_privilege) return true;
   return std::unexpected(rows.error());
