@@ -43,8 +43,7 @@ bool has_leaf(const TableIdentity& identity, uint32_t relation) {
 
 std::vector<WrittenLeaf> visible(std::span<const WrittenLeaf> written, const SourceTables& now) {
   std::vector<WrittenLeaf> out;
-  std::ranges::copy_if(written, std::back_inserter(out),
-                       [&](const WrittenLeaf& leaf) { return now.tells_of(leaf); });
+  std::ranges::copy_if(written, std::back_inserter(out), [&](const WrittenLeaf& leaf) { return now.tells_of(leaf); });
   return out;
 }
 

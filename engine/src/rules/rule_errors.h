@@ -11,8 +11,7 @@ namespace thalweg::rules {
 base::Error error_of(const RuleRefusal& refusal, const RuleTable& table);
 // rule_undecidable or rule_failed; `judgement` decided nothing. `is_known`: tag and commit time were, when it was
 // judged.
-base::Error error_of(const Judgement& judgement, const RuleTable& table, lcr::FrameKind change,
-                     bool is_known = true);
+base::Error error_of(const Judgement& judgement, const RuleTable& table, lcr::FrameKind change, bool is_known = true);
 // rule_undecidable, of a rule that needs a long value which an update may not bring.
 base::Error perhaps_undecidable(const Rule& rule, const RuleTable& table);
 // rule_undecidable: `lacking` is what the change did not bring.
