@@ -277,11 +277,14 @@ bool TableWatch::waits_for_apply() const {
 }
 
 base::Result<void> TableWatch::forget_settled(const Delivery& delivery) {
+  std::optional<pg::Connection> destination;
   for (auto& [name, record] : *records_) {
     const auto settled = instantiation::settled_partitions(record);
     if (settled.empty()) continue;
-    THALWEG_ASSIGN(pg::Connection destination, connect(delivery.destination.conninfo, delivery.stream.id));
-    THALWEG_TRY(Bookkeeping(destination, delivery.stream.id).forget_partitions(name, settled));
+    if (!destination) {
+      THALWEG_ASSIGN(destination, connect(delivery.destination.conninfo, delivery.stream.id));
+    }
+    THALWEG_TRY(Bookkeeping(*destination, delivery.stream.id).forget_partitions(name, settled));
     std::erase_if(record.written, [&](const instantiation::WrittenLeaf& leaf) {
       return std::ranges::find(settled, leaf) != settled.end();
     });

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace thalweg::instantiation {
@@ -41,13 +40,8 @@ bool has_leaf(const TableIdentity& identity, uint32_t relation) {
   return std::ranges::find(identity.leaves, relation, &Leaf::relation) != identity.leaves.end();
 }
 
-std::vector<WrittenLeaf> visible(std::span<const WrittenLeaf> written, const SourceTables& now) {
-  std::vector<WrittenLeaf> out;
-  std::ranges::copy_if(written, std::back_inserter(out), [&](const WrittenLeaf& leaf) { return now.tells_of(leaf); });
-  return out;
-}
-
-std::string changed_partitions(const TableIdentity& was, const SourceTable& now, std::span<const WrittenLeaf> written) {
+std::string changed_partitions(const TableIdentity& was, const SourceTable& now, std::span<const WrittenLeaf> written,
+                               const SourceTables& source) {
   Listed gone, emptied, attached, away, outside;
   for (const Leaf& leaf : was.leaves) {
     const auto found = std::ranges::find(now.now.leaves, leaf.relation, &Leaf::relation);
@@ -60,7 +54,8 @@ std::string changed_partitions(const TableIdentity& was, const SourceTable& now,
     }
   }
   for (const WrittenLeaf& leaf : written) {
-    if (!has_leaf(was, leaf.relation) && !has_leaf(now.now, leaf.relation)) gone.add(leaf.name);
+    const bool is_missed = !has_leaf(was, leaf.relation) && !has_leaf(now.now, leaf.relation);
+    if (is_missed && source.tells_of(leaf)) gone.add(leaf.name);
   }
   for (const Leaf& leaf : now.now.leaves) {
     const auto is_known = [&](const Leaf& known) {
@@ -230,7 +225,7 @@ std::optional<TableTrouble> examine(const TableName& name, const TableIdentity& 
     trouble.reason = std::move(wrong);
     return trouble;
   }
-  if (std::string changed = changed_partitions(was, *captured, visible(written, now)); !changed.empty()) {
+  if (std::string changed = changed_partitions(was, *captured, written, now); !changed.empty()) {
     trouble.kind = TroubleKind::partitions_changed;
     trouble.reason = fmt::format("Partitions of {}: {}", name.quoted(), changed);
     return trouble;

@@ -329,10 +329,7 @@ def test_a_partition_that_was_truncated_before_anybody_looked(scene: Scene) -> N
             scene.run_at_source(f"INSERT INTO event VALUES (100, {number}, 'stays')")
         if restarts:
             scene.engine.start()
-        assert scene.engine.wait_aborted(scene.stream)["code"] == "table_trouble"
-        assert f"event_{number}" in wait_trouble(scene, "event", "PARTITIONS CHANGED")["reason"]
-        copy_again(scene, "event")
-        assert_events_same(scene)
+        assert_told_and_cured(scene, f"event_{number}")
 
 
 def test_a_partition_that_is_made_as_one_brings_no_rows_of_its_own(scene: Scene) -> None:
@@ -369,10 +366,7 @@ def test_a_partition_that_came_and_went_between_two_looks(scene: Scene, end: str
     scene.run_at_source(f"{made}; INSERT INTO event SELECT n, 3, 'gone' FROM generate_series(1, 9) n; {end}")
     if away:
         scene.engine.start()
-    assert scene.engine.wait_aborted(scene.stream)["code"] == "table_trouble"
-    assert '"event_3" was detached or dropped' in wait_trouble(scene, "event", "PARTITIONS CHANGED")["reason"]
-    copy_again(scene, "event")
-    assert_events_same(scene)
+    assert_told_and_cured(scene, '"event_3" was detached or dropped')
 
 
 def test_a_partition_that_was_rolled_back_is_no_trouble(scene: Scene) -> None:
@@ -463,6 +457,14 @@ def assert_events_same(scene: Scene) -> None:
     assert not found, found
 
 
+def assert_told_and_cured(scene: Scene, naming: str) -> None:
+    """The trouble of the partitions, and another copy makes both sides the same."""
+    assert scene.engine.wait_aborted(scene.stream)["code"] == "table_trouble"
+    assert naming in wait_trouble(scene, "event", "PARTITIONS CHANGED")["reason"]
+    copy_again(scene, "event")
+    assert_events_same(scene)
+
+
 def taken_over(scene: Scene) -> bool:
     """The files of now are those that are recorded, and nothing of the TRUNCATE is left to be looked for."""
     files = {row[0]: row[1] for row in scene.at_source(
@@ -531,10 +533,7 @@ def test_a_truncated_partition_whose_rows_come_again(scene: Scene) -> None:
     scene.start_stream([("public", "event")], group_size=1)
     (key,), = scene.at_source("SELECT id FROM event WHERE day = 1 LIMIT 1")
     scene.run_at_source(f"TRUNCATE event_1; INSERT INTO event VALUES ({key}, 1, 'again');")
-    assert scene.engine.wait_aborted(scene.stream)["code"] == "table_trouble"
-    assert "event_1" in wait_trouble(scene, "event", "PARTITIONS CHANGED")["reason"]
-    copy_again(scene, "event")
-    assert_events_same(scene)
+    assert_told_and_cured(scene, "event_1")
 
 
 def test_partitions_that_are_right_as_they_are(scene: Scene) -> None:
