@@ -56,6 +56,22 @@ def test_every_action_has_a_sentence() -> None:
             "stream_errors_execute_all", None, {"executed": 5, "failed_again": 2},
             "All parked transactions executed again: 5 applied, 2 failed",
         ),
+        (
+            "stream_errors_execute_all", None, {"state": "DONE", "executed": 5, "failed_again": 0},
+            "All parked transactions executed again: 5 applied",
+        ),
+        (
+            "stream_errors_execute", None, {"error_id": 7, "state": "FAILED", "executed": 0, "failed_again": 1},
+            "Parked transaction 7 executed again: failed",
+        ),
+        (
+            "stream_errors_execute", None, {"error_id": 7, "state": "RUNNING"},
+            "Parked transaction 7 executed again, in progress",
+        ),
+        (
+            "stream_errors_execute", None, {"error_id": 7, "state": "UNKNOWN"},
+            "Parked transaction 7 executed again: the outcome is not known",
+        ),
         ("stream_errors_execute_all", None, {"role": "clerk"}, "All parked transactions executed again as clerk"),
         (
             "stream_errors_execute_cause", None, {"cause": "5f3a", "sqlstate": "23505", "role": "clerk"},

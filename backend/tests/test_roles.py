@@ -28,8 +28,8 @@ stream_errors_execute stream_errors_execute_all stream_errors_get stream_errors_
 stream_tables_accept stream_tables_copy stream_tables_follow stream_tables_remove streams_check_rules streams_create
 streams_delete streams_retry streams_start streams_stop streams_test_rules streams_update"""
 ADMIN = """access_policy_get access_policy_update advisor_policy_update alert_channels_create alert_channels_delete
-alert_channels_update audit_list engines_delete engines_drop_stream engines_update enrolments_create users_create
-users_delete users_get users_list users_reset_second_factor users_update"""
+alert_channels_update audit_changes audit_list engines_delete engines_drop_stream engines_update enrolments_create
+users_create users_delete users_get users_list users_reset_second_factor users_update"""
 OF_ONES_OWN = """session_delete streams_preview_tables tokens_create tokens_revoke users_change_password
 users_confirm_second_factor users_prepare_second_factor users_remove_second_factor users_renew_recovery_codes"""
 """Changes that every user may make: of what is their own, and previews."""

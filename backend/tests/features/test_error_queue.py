@@ -1,12 +1,15 @@
 """Parked transactions opened, edited by several operators, and what waits behind them."""
 
+import json
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.features.test_streams import STREAMS, created
 from tests.support.engine_double import EngineDouble
 from tests.test_last_latency import sample_at
+from thalweg.features.streams.audited_changes import ENTRY_CHARACTERS_MAX
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.lifecycle import ObservedStatus
@@ -219,3 +222,46 @@ async def test_the_audit_log_tells_a_dry_runs_outcome_and_its_role(
     assert failing["sentence"] == "Parked transaction 1 tried and rolled back: it would fail (23505)"
     assert (failing["after"]["code"], failing["after"]["sqlstate"]) == ("apply_conflict", "23505")
     assert executed["sentence"] == "Parked transaction 1 executed again as clerk"
+
+
+async def discarded_of(admin: httpx.AsyncClient, stream_id: str) -> dict[str, Any]:
+    entries = (await admin.get("/api/v1/audit", params={"target_id": stream_id})).json()["items"]
+    return next(entry for entry in entries if entry["action"] == "stream_errors_delete")
+
+
+async def test_the_audit_log_keeps_the_changes_of_a_discarded_transaction(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream, path = await queue_of(operator, registered)
+    engine.changes = 250
+    assert (await operator.delete(f"{path}/1", params={"reason": "entered twice"})).status_code == 204
+    entry = await discarded_of(admin, stream["id"])
+    assert (entry["before"]["changes_total"], entry["after"]["changes_kept"]) == (250, 250)
+    assert len(json.dumps(entry)) < 2 * ENTRY_CHARACTERS_MAX
+    kept = await admin.get(f"/api/v1/audit/{entry['id']}:changes")
+    assert kept.headers["content-type"].startswith("application/x-ndjson")
+    changes = [json.loads(line) for line in kept.text.splitlines()]
+    assert [change["number"] for change in changes] == list(range(1, 251))
+    assert changes[249]["columns"][1]["wanted"]["text"] == "19.90"
+    assert (await operator.get(f"/api/v1/audit/{entry['id']}:changes")).status_code == 403
+    other = next(
+        entry
+        for entry in (await admin.get("/api/v1/audit")).json()["items"]
+        if entry["action"] != "stream_errors_delete"
+    )
+    assert (await admin.get(f"/api/v1/audit/{other['id']}:changes")).json()["code"] == "not_found"
+
+
+async def test_of_a_large_transaction_the_audit_log_keeps_the_first_changes(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    stream, path = await queue_of(operator, registered)
+    engine.changes = 250
+    monkeypatch.setattr("thalweg.features.streams.discarding.KEPT_CHANGES_MAX", 240)
+    assert (await operator.delete(f"{path}/1", params={"reason": "too many of them"})).status_code == 204
+    entry = await discarded_of(admin, stream["id"])
+    assert (entry["before"]["changes_total"], entry["after"]["changes_kept"]) == (250, 200)
+    kept = await admin.get(f"/api/v1/audit/{entry['id']}:changes")
+    assert len(kept.text.splitlines()) == 200
+    assert engine.deleted == [1]

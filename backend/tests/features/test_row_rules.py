@@ -245,20 +245,26 @@ async def test_rules_are_tried_on_rows(
     engine: EngineDouble,
 ) -> None:
     moved = {"operation": "UPDATE", "old": {"id": 7, "region": None}, "new": {"id": "7", "region": "north"}}
-    body = {"source_id": registered["source"], "table": ORDERS, "row_rules": ROW_RULES, "sample": 5, "changes": [moved]}
+    dated = {**moved, "tag": "branch", "commit_time": "2026-03-01T09:00:00.000001+01:00"}
+    body = {
+        "source_id": registered["source"], "table": ORDERS, "row_rules": ROW_RULES, "sample": 5,
+        "changes": [moved, dated],
+    }  # fmt: skip
     told = await operator.post(TRY, json=body)
     answer = example("rules-test")
     for change in answer["changes"]:
+        change["commit_time"] = change["commit_time"] and change["commit_time"].replace(".000000Z", "Z")
         change["rules"] = [{**rule, "scope": "table"} for rule in change["rules"]]
         change["error"] = change["error"] and {**change["error"], "sqlstate": change["error"]["sqlstate"] or None}
     assert told.json() == answer, told.text
     entry = (await asked_for(admin))[0]
     assert (entry["action"], entry["actor_name"], entry["target_type"], entry["target_name"], entry["after"]) == (
-        "streams_test_rules", "operator", "database", "shop", {**ORDERS, "rows": len(answer["changes"]) - 1},
+        "streams_test_rules", "operator", "database", "shop", {**ORDERS, "rows": len(answer["changes"]) - 2},
     )  # fmt: skip
     asked = {name: engine.checked[name] for name in ("source_name", "tables", "sample", "changes")}
     assert asked == {
-        "source_name": "shop", "tables": [{**ORDERS, "rules": {"positive": [NORTH]}}], "sample": 5, "changes": [moved]
+        "source_name": "shop", "tables": [{**ORDERS, "rules": {"positive": [NORTH]}}], "sample": 5,
+        "changes": [moved, {**moved, "tag": "branch", "commit_micros": 1_772_352_000_000_001}],
     }  # fmt: skip
     engine.rule_problems = example("rules-check")["problems"]
     found = (await operator.post(TRY, json=body)).json()["problems"]
@@ -271,6 +277,8 @@ async def test_rules_are_tried_on_rows(
         ({"changes": [{"operation": "INSERT"}]}, "/changes/0"),
         ({"changes": [{"operation": "DELETE", "old": {}, "new": {}}]}, "/changes/0"),
         ({"changes": [{"operation": "INSERT", "new": {"id": []}}]}, "/changes/0/new/id"),
+        ({"changes": [{**moved, "commit_time": "1969-12-31T23:59:59Z"}]}, "/changes/0"),
+        ({"changes": [{**moved, "commit_time": "2026-03-01T08:00:00"}]}, "/changes/0/commit_time"),
     ):
         wrong = (await operator.post(TRY, json={**body, **changed})).json()
         assert wrong["errors"][0]["pointer"].startswith(pointer), wrong

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from tests.conftest import Sides
 from tests.support.engine_double import CONTRACT, EngineDouble, example
 from thalweg.engine_client.parked_documents import ParkedContents
-from thalweg.features.streams.error_queue import AUDITED_CHARACTERS_MAX, bounded
+from thalweg.features.streams.audited_changes import ENTRY_CHARACTERS_MAX, bounded
 from thalweg.features.streams.parameters import check_destination_parameters, load_parameters
 from thalweg.kernel.context import Resources
 from thalweg.kernel.problems import Problem
@@ -519,7 +519,7 @@ def test_an_audit_entry_holds_as_much_as_it_may() -> None:
     contents.changes = contents.changes * 500
     kept = bounded(contents)
     assert 0 < len(kept["changes"]) < 500
-    assert len(json.dumps(kept)) < AUDITED_CHARACTERS_MAX + 10_000
+    assert len(json.dumps(kept)) < ENTRY_CHARACTERS_MAX + 10_000
 
 
 async def test_parameters_are_those_of_the_contract(viewer: httpx.AsyncClient) -> None:

@@ -133,9 +133,15 @@ def _outcome(facts: dict[str, Any]) -> str:
 
 
 def _executed(facts: dict[str, Any]) -> str:
-    """The outcome of an execution that failed after a part of it. Others have none."""
+    """The outcome of an execution that failed after a part of it, or took longer than its request. Others have none:
+    what was done within the request was either refused or done whole."""
+    state = facts.get("state")
+    if state == "UNKNOWN":
+        return ": the outcome is not known"
     if not facts.get("executed"):
-        return ""
+        return {"RUNNING": ", in progress", "FAILED": ": failed"}.get(state or "", "")
+    if state == "DONE" and not facts.get("failed_again"):
+        return f": {facts['executed']} applied"
     failed = facts.get("failed_again") or 1
     if facts.get("error_id") is None:
         return f": {facts['executed']} applied, {failed} failed"

@@ -20,6 +20,7 @@ class ParkedError(Document):
     code: str
     message: str
     sqlstate: str = ""
+    constraint: str = ""
     parked_at: datetime
     edited: int = 0
     left_out: int = 0

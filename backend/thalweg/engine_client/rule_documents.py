@@ -1,5 +1,7 @@
 """Answers of the engine about rules before they are used: those that cannot be kept, and how changes are judged."""
 
+from datetime import datetime
+
 from pydantic import Field
 
 from thalweg.engine_client.documents import EARLIER_PROBLEMS, Document
@@ -41,7 +43,7 @@ class RuleStop(Document):
 
 class JudgedChange(Document):
     """`old` and `new` are rows as PostgreSQL writes values; long ones are cut. Earlier engines judge no changes of
-    streams, and say nothing of a change's origin."""
+    streams, and say nothing of a change's origin, tag and commit time."""
 
     operation: str
     old: dict[str, str | None] | None
@@ -53,6 +55,8 @@ class JudgedChange(Document):
     old_not_sent: list[str] = Field(default_factory=list)
     new_not_sent: list[str] = Field(default_factory=list)
     hidden: list[str] = Field(default_factory=list)
+    tag: str | None = None
+    commit_time: datetime | None = None
 
 
 class RulesTrial(Document):

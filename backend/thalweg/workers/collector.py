@@ -37,6 +37,7 @@ from thalweg.workers.abandoning import abandon_streams
 from thalweg.workers.advising import AdvisorWatch
 from thalweg.workers.alerts.watch import AlertWatch
 from thalweg.workers.backfill import backfill
+from thalweg.workers.executions import ExecutionWatch
 from thalweg.workers.history import HistoryWriter
 from thalweg.workers.lab import LabWatch
 from thalweg.workers.lags import Lags
@@ -76,6 +77,7 @@ class Collector:
         self._memories: dict[str, EngineMemory] = {}
         self._advisor = AdvisorWatch(resources)
         self._lab = LabWatch(resources)
+        self._executions = ExecutionWatch(resources)
         self._seen = Seen()
         self._untaken = Untaken()
         self._remembered = Memories(Lags(self._seen), kept(HOURS, self._settings))
@@ -128,6 +130,8 @@ class Collector:
         self._remembered.forget_before(now())
         if not self._advisor.running:
             self._advisor.start()
+        if not self._executions.running:
+            self._executions.start()
         if self._settings.lab_source is not None and not self._lab.running:
             await self._lab.start()
 
@@ -303,6 +307,7 @@ class Collector:
     async def _stop_loops(self) -> None:
         await self._lab.stop()
         await self._advisor.stop()
+        await self._executions.stop()
         await self._alerts.stop()
         for engine_id in list(self._loops):
             await self._stop_loop(engine_id)

@@ -64,7 +64,7 @@ const std::string kSelectParked = fmt::format(
     "(SELECT count(*) FROM jsonb_each({1}) AS change (number, edit) WHERE edit ? 'values'), "
     "(SELECT count(*) FROM jsonb_each({1}) AS change (number, edit) WHERE edit ? 'left_out'), coalesce((failed ->> "
     "'change')::bigint, 0), "
-    "to_hex(hashtextextended({1}::text, 0)) "
+    "to_hex(hashtextextended({1}::text, 0)), coalesce(failed ->> 'constraint', '') "
     "{2} WHERE stream_id = $1",
     utc_text("parked_at"), kEditsOfQ, kFromParked);
 
@@ -100,6 +100,7 @@ ParkedTransaction read_entry(const pg::Rows& rows, size_t row) {
           .code = std::string(rows.text(row, 5)),
           .message = std::string(rows.text(row, 6)),
           .sqlstate = std::string(rows.text(row, 7)),
+          .constraint = std::string(rows.text(row, 13)),
           .parked_at = std::string(rows.text(row, 8)),
           .edited = static_cast<uint64_t>(rows.integer(row, 9)),
           .left_out = static_cast<uint64_t>(rows.integer(row, 10)),

@@ -56,6 +56,8 @@ json entry_document(const telemetry::ParkedTransaction& parked) {
           {"code", parked.code},
           {"message", parked.message},
           {"sqlstate", parked.sqlstate},
+          {"constraint", parked.constraint},
+          {"constraint", parked.constraint},
           {"parked_at", parked.parked_at},
           {"edited", parked.edited},
           {"left_out", parked.left_out},

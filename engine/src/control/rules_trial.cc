@@ -56,6 +56,10 @@ base::Result<TriedChange> read_change(const json& value, const std::string& poin
   if (has_new) {
     THALWEG_ASSIGN(change.new_row, read_row(reader, "new", true));
   }
+  if (reader.member("tag", false)) change.tag = reader.string("tag", 0, kSourceNameBytesMax);
+  if (reader.member("commit_micros", false)) {
+    change.commit_time = {static_cast<int64_t>(reader.unsigned_integer("commit_micros"))};
+  }
   THALWEG_TRY(reader.finish());
   return change;
 }
@@ -123,6 +127,8 @@ json to_json(const JudgedChange& judged) {
   return {{"operation", name_of(change.operation)},
           {"old", change.old_row.empty() ? json(nullptr) : row_json(change.old_row)},
           {"new", change.new_row.empty() ? json(nullptr) : row_json(change.new_row)},
+          {"tag", change.tag ? json(*change.tag) : json(nullptr)},
+          {"commit_time", change.commit_time ? json(rfc3339(*change.commit_time)) : json(nullptr)},
           {"rules", std::move(rules)},
           {"verdict", judged.verdict},
           {"error", std::move(error)},

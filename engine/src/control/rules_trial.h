@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/ids.h"
 #include "base/networks.h"
 #include "control/desired_state.h"
 #include "control/rules_check.h"
@@ -27,6 +28,8 @@ struct TriedChange {
   RuledOperation operation = RuledOperation::insert;
   TriedRow old_row = {};  // of an update or delete; a column that is left out is NULL
   TriedRow new_row = {};  // of an insert or update
+  std::optional<std::string> tag = {};  // of its transaction, like its commit time
+  std::optional<base::UnixMicros> commit_time = {};
 };
 
 // Of the next changes of the table that the stream captures.

@@ -146,7 +146,10 @@ class Trial {
     const std::vector<std::byte> bytes = frame_of(change, table_);
     control::JudgedChange judged{.change = std::move(change), .rules = {}, .verdict = {}};
     // A row by itself is of no transaction: it has neither a tag nor a commit time.
-    THALWEG_TRY(judge(lcr::FrameView::trusted(bytes.data()), {.is_committed = true}, judged));
+    const capture::TransactionFacts transaction{.is_committed = true,
+                                                .commit_time = judged.change.commit_time.value_or(base::UnixMicros{}),
+                                                .tag = judged.change.tag};
+    THALWEG_TRY(judge(lcr::FrameView::trusted(bytes.data()), transaction, judged));
     return judged;
   }
 
@@ -154,6 +157,9 @@ class Trial {
   base::Result<void> judge(const lcr::FrameView& frame, const capture::TransactionFacts& transaction,
                            control::JudgedChange& judged) {
     transaction_ = transaction;
+    const rules::ChangeContext context = capture::context_of(transaction_, source_);
+    judged.change.tag = transaction.tag;
+    judged.change.commit_time = context.commit_time;
     const bool has_two = makes_subset_ && frame.kind() == lcr::FrameKind::update;
     for (TriedRule& tried : rules_) {
       THALWEG_TRY(time_.check());

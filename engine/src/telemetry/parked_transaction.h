@@ -20,6 +20,7 @@ struct ParkedTransaction {
   std::string code = {};                 // of the error catalogue
   std::string message = {};
   std::string sqlstate = {};       // empty where the destination did not refuse by itself
+  std::string constraint = {};     // that it violates, by name; empty: none, or that is not known
   std::string parked_at = {};      // RFC 3339, UTC
   uint64_t edited = 0;             // of its changes: with other values
   uint64_t left_out = 0;           // of its changes: not to be applied

@@ -1,5 +1,7 @@
 """Rules that read the transaction of a change: by which origin it came to the source, and when it committed."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -119,3 +121,35 @@ def test_one_of_several_destinations_asks(scene: Scene) -> None:
         assert assert_rows(scene, KEPT, database=fan.made["part"].database) == 1 + 2 * (MANY + 1)
     finally:
         fan.close()
+
+
+def test_tag_and_commit_time_are_tried(scene: Scene) -> None:
+    """Of changes that are written down as those say, and of the next changes of a stream as those were."""
+    prepare(scene)
+    plugin = {"source_plugin": "thalweg" if scene.libraries else "pgoutput"}
+    scene.engine.define_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo,
+                               user_tables(scene.source, scene.database), plugin)
+    scene.engine.put_desired()
+    scene.wait_replicating()
+    new = {"id": 1, "region": "kept", "n": 1, "note": "x"}
+    march = 1_772_352_000_000_000  # 2026-03-01 08:00 UTC
+    body = {
+        "source": {"conninfo": scene.source_conninfo}, "source_name": "source", "sample": 1,
+        "tables": [{"schema": "public", "table": "orders", "rules": NOT_BACK}],
+        "changes": [{"operation": "INSERT", "new": new, **facts} for facts in (
+            {}, {"tag": "archive"}, {"tag": "branch", "commit_micros": march}, {"commit_micros": 1})],
+    }
+    tried = scene.engine.request("POST", "/v1/rules/test", body)["changes"]
+    assert [change["verdict"] for change in tried] == ["PASSED", "DROPPED", "PASSED", "DROPPED", "PASSED"]
+    assert [change["tag"] for change in tried] == [None, "archive", "branch", None, None]
+    assert [change["commit_time"] for change in tried[:3]] == [None, None, "2026-03-01T08:00:00.000000Z"]
+    with ThreadPoolExecutor(1) as pool:
+        recent = {"stream": scene.stream, "limit": 2, "wait_ms": 5000}
+        asked = pool.submit(scene.engine.request, "POST", "/v1/rules/test",
+                            {**body, "changes": [], "sample": 0, "recent": recent})
+        time.sleep(0.5)
+        write(scene, 50, "dropped", origin="archive")
+        write(scene, 60, "kept")
+        shown = asked.result(SECONDS)["changes"]
+    assert [(change["verdict"], change["tag"]) for change in shown] == [("DROPPED", "archive"), ("PASSED", None)]
+    assert all(change["commit_time"] is not None for change in shown)

@@ -510,6 +510,32 @@ describe("pages that do not exist", () => {
   });
 });
 
+describe("the audit log", () => {
+  it("offers the changes of a discarded transaction as a file", async () => {
+    const entry = {
+      id: "81",
+      at: AT,
+      actor_id: null,
+      actor_name: "anna",
+      via: "session",
+      action: "stream_errors_delete",
+      sentence: "Parked transaction 7 discarded",
+      target_type: "stream",
+      target_id: "stream01",
+      target_name: "orders",
+      before: { id: 7, changes_total: 250 },
+      after: { reason: "entered twice", changes_kept: 250 },
+      request_id: "r1",
+      address: null,
+    };
+    const edited = { ...entry, id: "82", action: "stream_errors_edit", sentence: "Change 2 edited" };
+    stubApi({ ...routes, "GET /api/v1/audit": page([edited, entry]) });
+    renderAt("/audit");
+    const link = await screen.findByRole("link", { name: "Download the discarded changes" });
+    expect(link).toHaveAttribute("href", "/api/v1/audit/81:changes");
+  });
+});
+
 describe("other pages have no axe violations", () => {
   it.each([
     ["/databases", "Databases"],

@@ -15,6 +15,7 @@ export const error: ParkedTransaction = {
   parked_at: "2026-11-21T00:00:05Z",
   edited: 0,
   left_out: 0,
+  constraint: null,
   failed_change: null,
   etag: '"e1"',
 };

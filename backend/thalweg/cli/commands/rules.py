@@ -207,6 +207,7 @@ def _print_changes(changes: list[Json]) -> None:
         shown += [f"{column} hidden" for column in change["hidden"]]
         not_sent = change["new_not_sent"] if change["new"] else change["old_not_sent"]
         shown += [f"{column} not sent" for column in not_sent if column not in change["hidden"]]
+        shown += [f"{fact} {change[fact]}" for fact in ("tag", "commit_time") if change[fact] is not None]
         values = ", ".join(shown)
         style = "red" if change["error"] else "green" if change["verdict"] in REPLICATED else "dim"
         out.print(line(styled(change["verdict"].lower(), style), f"  {change['operation']} {values}"))

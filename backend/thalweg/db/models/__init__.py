@@ -26,7 +26,7 @@ from thalweg.db.models.identity import (
 )
 from thalweg.db.models.lab import LabActionRow
 from thalweg.db.models.outage import OutageRow
-from thalweg.db.models.record import AuditRow, IdempotencyRow, OperationRow
+from thalweg.db.models.record import AuditChangesRow, AuditRow, IdempotencyRow, OperationRow
 from thalweg.db.models.source_reading import SourceReadingRow
 from thalweg.db.models.stream import StreamRow
 
@@ -42,6 +42,7 @@ __all__ = [
     "AlertRow",
     "AlertRuleRow",
     "AlertSilenceRow",
+    "AuditChangesRow",
     "AuditRow",
     "AuthorityRow",
     "Base",

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Identity, Index, func
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from thalweg.db.models.base import Base, Identified
@@ -38,6 +38,7 @@ class OperationRow(Identified, Base):
 
 class AuditRow(Base):
     __tablename__ = "audit"
+    __table_args__ = (Index("ix_audit_running", "id", postgresql_where=text("(after ->> 'state') = 'RUNNING'")),)
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     at: Mapped[datetime] = mapped_column(server_default=func.now())
@@ -53,6 +54,17 @@ class AuditRow(Base):
     after: Mapped[dict[str, Any] | None]
     request_id: Mapped[str]
     address: Mapped[str | None]
+
+
+class AuditChangesRow(Base):
+    """A part of the changes of a transaction that an entry has discarded."""
+
+    __tablename__ = "audit_changes"
+
+    audit_id: Mapped[int] = mapped_column(BigInteger, ForeignKey("audit.id", ondelete="CASCADE"), primary_key=True)
+    first: Mapped[int] = mapped_column(primary_key=True)
+    """How many of the entry's come before this part."""
+    changes: Mapped[list[dict[str, Any]]]
 
 
 class IdempotencyRow(Base):

@@ -2,7 +2,8 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import PlainTextResponse, Response
 
 from thalweg.features.audit import service
 from thalweg.features.audit.schemas import AuditEntry
@@ -22,3 +23,15 @@ async def list_audit(
 ) -> Page[AuditEntry]:
     """Every change, newest first: who, what, before and after."""
     return await service.list_audit(context, target_id, limit, cursor)
+
+
+@router.get("/audit/{entry_id}:changes", operation_id="audit_changes", response_class=PlainTextResponse, responses={
+    200: {"description": "The changes.", "content": {"application/x-ndjson": {"schema": {"type": "string"}}}},
+})  # fmt: skip
+async def export_changes(entry_id: Annotated[str, Path(pattern=r"^[0-9]{1,18}$")], context: Admin) -> Response:
+    """The changes that the audit log keeps of a transaction which was discarded, one in each line, as the error queue
+    showed them: what each wanted, the source's row before it, and the destination's row. The entry tells how many were
+    kept (`after.changes_kept`), and how many there were (`before.changes_total`)."""
+    text = await service.changes_as_ndjson(context, int(entry_id))
+    headers = {"Content-Disposition": f'attachment; filename="discarded-{entry_id}.ndjson"'}
+    return Response(text, media_type="application/x-ndjson", headers=headers)

@@ -1,15 +1,17 @@
 """Reading the audit log."""
 
+import json
 from typing import Any, cast
 
 from sqlalchemy import select
 
 from thalweg.db.audit_words import sentence_of
-from thalweg.db.models import AuditRow
+from thalweg.db.models import AuditChangesRow, AuditRow
 from thalweg.db.pages import page_newest_first
 from thalweg.features.audit.schemas import AuditEntry
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import Page
+from thalweg.kernel.problems import Problem
 
 
 def _resource(row: AuditRow) -> AuditEntry:
@@ -27,3 +29,15 @@ async def list_audit(context: Context, target_id: str | None, limit: int, cursor
         query = query.where(AuditRow.target_id == target_id)
     rows, following = await page_newest_first(context.session, query, AuditRow.id, limit, cursor)
     return Page[AuditEntry](items=[_resource(row) for row in rows], next_cursor=following)
+
+
+async def changes_as_ndjson(context: Context, entry_id: int) -> str:
+    """An entry from before changes were kept apart has its first ones in itself."""
+    entry = await context.session.get(AuditRow, entry_id)
+    if entry is None or entry.action != "stream_errors_delete":
+        raise Problem(
+            "not_found", "The audit log has no discarded transaction with this id.", "Take the id of an entry with one."
+        )
+    query = select(AuditChangesRow.changes).where(AuditChangesRow.audit_id == entry_id).order_by(AuditChangesRow.first)
+    parts = (await context.session.scalars(query)).all() or [(entry.before or {}).get("changes", [])]
+    return "".join(f"{json.dumps(change, ensure_ascii=False)}\n" for part in parts for change in part)

@@ -9,7 +9,8 @@ from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.engine_client.parked_documents import ParkedContents
 from thalweg.features.streams import repository
-from thalweg.features.streams.error_queue import asked, bounded, engine_of, not_executed, too_old, wrong
+from thalweg.features.streams.audited_changes import bounded
+from thalweg.features.streams.error_queue import asked, engine_of, not_executed, too_old, wrong
 from thalweg.features.streams.error_queue_schemas import ChangeEdit
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match

@@ -1,6 +1,5 @@
 """A destination's error queue, read and worked through the engine that applies there."""
 
-import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -19,7 +18,6 @@ from thalweg.engine_client.parked_documents import DryRun as EngineDryRun
 from thalweg.engine_client.parked_documents import ErrorExecution as EngineExecution
 from thalweg.engine_client.parked_documents import ExecutionReport, ParkedError
 from thalweg.engine_client.parked_documents import ParkedCause as EngineCause
-from thalweg.engine_client.parked_documents import ParkedContents as EngineContents
 from thalweg.features.streams.error_causes import BY_ROW, likely
 from thalweg.features.streams.error_queue_schemas import (
     DryRun,
@@ -37,13 +35,13 @@ from thalweg.features.streams.execution_outcome import Choice, executed_of, stil
 from thalweg.features.streams.service import existing_destination, existing_stream
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import etag_of
+from thalweg.kernel.lifecycle import ExecutionState
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
 from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import Problem
 from thalweg.live.bus import Bus
 
-AUDITED_CHARACTERS_MAX = 100_000
 CHANGE_THE_NUMBER = (
     "stream_errors_execute", "stream_errors_execute_all", "stream_errors_execute_cause", "stream_errors_delete",
 )  # fmt: skip
@@ -120,6 +118,7 @@ def _columns(error: ParkedError, reveals: bool) -> dict[str, Any]:
     return {
         **error.model_dump(exclude={"edits_version"}),
         "sqlstate": error.sqlstate or None,
+        "constraint": (error.constraint or None) if reveals else None,
         "message": error.message if reveals else None,
         "etag": None if version is None else etag_of(version),
     }
@@ -178,7 +177,7 @@ async def execute(
     choice = Choice(stream_id, destination_id, error_id, role=role)
     async with asked(context, row, "stream_errors_execute", facts, _not_executed_as) as entry:
         execution = await executed_of(client, choice, client.execute_error(stream_id, destination_id, error_id, role))
-    return await _accepted(context, entry, execution)
+    return await _accepted(context, entry, client, execution)
 
 
 async def execute_all(context: Context, stream_id: str, destination_id: str, role: str | None) -> ExecutionAccepted:
@@ -187,7 +186,7 @@ async def execute_all(context: Context, stream_id: str, destination_id: str, rol
     choice = Choice(stream_id, destination_id, role=role)
     async with asked(context, row, "stream_errors_execute_all", facts, _not_executed_as) as entry:
         execution = await executed_of(client, choice, client.execute_error(stream_id, destination_id, None, role))
-    return await _accepted(context, entry, execution)
+    return await _accepted(context, entry, client, execution)
 
 
 async def execute_cause(
@@ -203,14 +202,17 @@ async def execute_cause(
             entry.after = {**facts, **group.model_dump(include={"code", "sqlstate", "table", "transactions"})}
             await context.release()
         execution = await executed_of(client, choice, client.execute_cause(stream_id, destination_id, cause, role))
-    return await _accepted(context, entry, execution)
+    return await _accepted(context, entry, client, execution)
 
 
 async def _accepted(
-    context: Context, entry: AuditRow, execution: ExecutionReport | EngineExecution
+    context: Context, entry: AuditRow, client: EngineClient, execution: ExecutionReport | EngineExecution
 ) -> ExecutionAccepted:
-    """The answer; the same entry of the audit log tells what became of an execution that failed after a part of it."""
+    """The answer; the same entry of the audit log tells what became of an execution that failed after a part of it, or
+    that took longer than its request."""
     if isinstance(execution, ExecutionReport):
+        if execution.state == ExecutionState.RUNNING:
+            await _follow(context, entry, client)
         return ExecutionAccepted(state=execution.state, executed=None, failed_again=None, message=None)
     outcome = {"executed": execution.executed, "failed_again": execution.failed_again}
     entry.after = {**(entry.after or {}), **outcome, "code_of_failure": execution.error and execution.error.code}
@@ -218,6 +220,22 @@ async def _accepted(
     return ExecutionAccepted(
         state=execution.state, **outcome, message=execution.error and _words(execution.error, reveals=True)
     )
+
+
+async def _follow(context: Context, entry: AuditRow, client: EngineClient) -> None:
+    """Has the collector write the outcome into the entry (workers/executions.py)."""
+    facts = entry.after or {}
+    try:
+        execution = (await client.errors(entry.target_id, facts["destination_id"], 0, 1, False)).execution
+    except EngineFailure as failure:
+        log.warning("an execution cannot be followed", stream=entry.target_id, error=failure.message)
+        execution = None
+    if execution is None:
+        entry.after = {**facts, "state": "UNKNOWN"}
+    else:
+        started_at = execution.started_at.isoformat()
+        entry.after = {**facts, "state": ExecutionState.RUNNING.value, "started_at": started_at}
+    await context.release()
 
 
 async def dry_run(context: Context, stream_id: str, destination_id: str, error_id: int, role: str | None) -> DryRun:
@@ -257,42 +275,6 @@ def _of_role(role: str | None) -> dict[str, Any]:
 
 def wrong(*errors: FieldProblem) -> Problem:
     return Problem("invalid_request", errors[0].message, errors[0].cure, errors=errors)
-
-
-async def discard(context: Context, stream_id: str, destination_id: str, error_id: int, reason: str) -> None:
-    """Discards a transaction. The audit log keeps what can be shown of it, with the reason."""
-    row, client = await engine_of(context, stream_id, destination_id)
-    why = {"destination_id": destination_id, "error_id": error_id, "reason": reason}
-    async with asked(context, row, "stream_errors_delete", why) as entry:
-        entry.before = await _kept(client, stream_id, destination_id, error_id)
-        await context.release()
-        await client.delete_error(stream_id, destination_id, error_id)
-
-
-async def _kept(client: EngineClient, stream_id: str, destination_id: str, error_id: int) -> dict[str, Any]:
-    """The contents for the audit log; the reason instead if the transaction cannot be opened in time. It may be
-    discarded all the same."""
-    try:
-        contents = await client.error_contents(stream_id, destination_id, error_id)
-    except EngineFailure as failure:
-        if failure.code in (ErrorCode.UNKNOWN_ERROR_TRANSACTION, ErrorCode.ENGINE_UNREACHABLE):
-            raise
-        return {"id": error_id, "changes": [], "changes_unreadable": failure.message}
-    return bounded(contents)
-
-
-def bounded(contents: EngineContents) -> dict[str, Any]:
-    """The first changes, as many as an entry of the audit log holds; `changes_total` says how many there were."""
-    changes: list[dict[str, Any]] = []
-    room = AUDITED_CHARACTERS_MAX
-    for change in contents.changes:
-        document = change.model_dump(mode="json", by_alias=True)
-        room -= len(json.dumps(document))
-        if room < 0:
-            break
-        changes.append(document)
-    head = contents.error.model_dump(mode="json")
-    return {**head, "changes_total": contents.changes_total, "changes": changes}
 
 
 def _not_executed_as(failure: EngineFailure) -> Problem:

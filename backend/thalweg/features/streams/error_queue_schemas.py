@@ -29,6 +29,10 @@ class ParkedTransaction(Resource):
     code: str
     message: str | None = Field(description="Why it waits. Null for viewers, because it quotes values of rows.")
     sqlstate: str | None
+    constraint: str | None = Field(
+        description="The constraint that it violated when it failed last. Null: none, for viewers, or the engine that "
+        "noted the error does not tell."
+    )
     parked_at: datetime
     edited: int = Field(description="Changes of it that are applied with other values.")
     left_out: int = Field(description="Changes of it that are not applied.")

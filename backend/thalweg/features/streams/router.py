@@ -9,6 +9,7 @@ from thalweg.engine_client.client import CHANGES_MAX
 from thalweg.features.streams import (
     actions,
     destination_actions,
+    discarding,
     error_edits,
     error_queue,
     live,
@@ -289,9 +290,9 @@ async def restore_error(
 async def delete_error(
     stream_id: Id, destination_id: DestinationId, error_id: ErrorId, context: Operator, reason: DiscardReason
 ) -> None:
-    """Discard a parked transaction: its changes are never applied. The audit log keeps the first 100 of them, values
-    cut at 1 KiB."""
-    await error_queue.discard(context, stream_id, destination_id, error_id, reason)
+    """Discard a parked transaction: its changes are never applied. The audit log keeps them: up to 10,000 changes,
+    values cut at 1 KiB (`audit_changes`)."""
+    await discarding.discard(context, stream_id, destination_id, error_id, reason)
 
 
 @router.post(f"{DESTINATION}/tables:copy", status_code=202, operation_id="stream_tables_copy")

@@ -1,12 +1,21 @@
 """Row rules as the API checks and tries them, and what they have decided."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Self
 
-from pydantic import AllowInfNan, Field, StrictBool, StrictFloat, StrictInt, StringConstraints, model_validator
+from pydantic import (
+    AllowInfNan,
+    AwareDatetime,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StringConstraints,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from thalweg.kernel.models import Body, Id, Resource
+from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, Id, Resource
 from thalweg.kernel.row_rules import RowRules, RuledOperation, RuleScope
 from thalweg.kernel.rules import RULES_MAX, TableRef, TableRule
 
@@ -57,6 +66,7 @@ Finite = Annotated[StrictFloat, AllowInfNan(False)]
 Whole = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
 TriedRow = Annotated[dict[str, Value | StrictBool | Whole | Finite | None], Field(max_length=1600)]
 CHANGES_MAX = 100
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class TriedChange(Body):
@@ -66,6 +76,13 @@ class TriedChange(Body):
     operation: RuledOperation
     old: TriedRow | None = Field(default=None, description="The row before an UPDATE or DELETE.")
     new: TriedRow | None = Field(default=None, description="The row after an INSERT or UPDATE.")
+    tag: Annotated[str, StringConstraints(max_length=512, pattern=NO_CONTROL_CHARACTERS)] | None = Field(
+        default=None, description="The replication origin of its transaction. Null: none."
+    )
+    commit_time: AwareDatetime | None = Field(
+        default=None,
+        description="When its transaction committed. Null: it has no commit time, as a copied row.",
+    )
 
     @model_validator(mode="after")
     def _has_its_rows(self) -> Self:
@@ -74,11 +91,16 @@ class TriedChange(Body):
             if (getattr(self, name) is not None) != is_needed:
                 needs = "needs" if is_needed else "has no"
                 raise PydanticCustomError("row_mismatch", f"{self.operation.value} {needs} `{name}`.")
+        if self.commit_time is not None and self.commit_time < EPOCH:
+            raise PydanticCustomError("too_early", "No transaction committed before 1970.")
         return self
 
     def for_engine(self) -> dict[str, Any]:
         rows = {"old": self.old, "new": self.new}
-        return {"operation": self.operation.value, **{name: row for name, row in rows.items() if row is not None}}
+        commit_micros = None if self.commit_time is None else (self.commit_time - EPOCH) // timedelta(microseconds=1)
+        facts = {"tag": self.tag, "commit_micros": commit_micros}
+        known = {name: value for name, value in (rows | facts).items() if value is not None}
+        return {"operation": self.operation.value, **known}
 
 
 class RecentChanges(Body):
@@ -149,6 +171,10 @@ class JudgedChange(Resource):
     )
     new_not_sent: list[str] = Field(
         description="The same for the row after: long values that an UPDATE left as they were (TOAST)."
+    )
+    tag: str | None = Field(description="The replication origin of the change's transaction. Null: none, or unknown.")
+    commit_time: datetime | None = Field(
+        description="When its transaction committed. Null: it has no commit time, or it has not ended yet."
     )
     hidden: list[str] = Field(
         description="Columns that the stream masks or drops, where it is a stream's change. Rules judge their values, "

@@ -968,8 +968,8 @@ export interface paths {
         post?: never;
         /**
          * Delete Error
-         * @description Discard a parked transaction: its changes are never applied. The audit log keeps the first 100 of them, values
-         *     cut at 1 KiB.
+         * @description Discard a parked transaction: its changes are never applied. The audit log keeps them: up to 10,000 changes,
+         *     values cut at 1 KiB (`audit_changes`).
          */
         delete: operations["stream_errors_delete"];
         options?: never;
@@ -2364,6 +2364,28 @@ export interface paths {
          * @description Every change, newest first: who, what, before and after.
          */
         get: operations["audit_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/{entry_id}:changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Changes
+         * @description The changes that the audit log keeps of a transaction which was discarded, one in each line, as the error queue
+         *     showed them: what each wanted, the source's row before it, and the destination's row. The entry tells how many were
+         *     kept (`after.changes_kept`), and how many there were (`before.changes_total`).
+         */
+        get: operations["audit_changes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -5397,6 +5419,16 @@ export interface components {
              */
             new_not_sent: string[];
             /**
+             * Tag
+             * @description The replication origin of the change's transaction. Null: none, or unknown.
+             */
+            tag: string | null;
+            /**
+             * Commit Time
+             * @description When its transaction committed. Null: it has no commit time, or it has not ended yet.
+             */
+            commit_time: string | null;
+            /**
              * Hidden
              * @description Columns that the stream masks or drops, where it is a stream's change. Rules judge their values, and nobody is shown them.
              */
@@ -6466,6 +6498,11 @@ export interface components {
             /** Sqlstate */
             sqlstate: string | null;
             /**
+             * Constraint
+             * @description The constraint that it violated when it failed last. Null: none, for viewers, or the engine that noted the error does not tell.
+             */
+            constraint: string | null;
+            /**
              * Parked At
              * Format: date-time
              */
@@ -6549,6 +6586,11 @@ export interface components {
             message: string | null;
             /** Sqlstate */
             sqlstate: string | null;
+            /**
+             * Constraint
+             * @description The constraint that it violated when it failed last. Null: none, for viewers, or the engine that noted the error does not tell.
+             */
+            constraint: string | null;
             /**
              * Parked At
              * Format: date-time
@@ -9712,6 +9754,16 @@ export interface components {
             new?: {
                 [key: string]: string | boolean | number | null;
             } | null;
+            /**
+             * Tag
+             * @description The replication origin of its transaction. Null: none.
+             */
+            tag?: string | null;
+            /**
+             * Commit Time
+             * @description When its transaction committed. Null: it has no commit time, as a copied row.
+             */
+            commit_time?: string | null;
         };
         /**
          * TroubleKind
@@ -22767,6 +22819,83 @@ export interface operations {
             };
             /** @description Not allowed */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    audit_changes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The changes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

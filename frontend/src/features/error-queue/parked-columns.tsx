@@ -72,6 +72,7 @@ function Message({ error }: { error: ParkedTransaction }) {
         {[
           error.code,
           error.sqlstate && `SQLSTATE ${error.sqlstate}`,
+          error.constraint && `constraint ${error.constraint}`,
           error.failed_change !== null && `at change ${formatCount(error.failed_change)}`,
           editsInWords(error).trim(),
         ]

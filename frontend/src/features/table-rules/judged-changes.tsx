@@ -1,5 +1,6 @@
 import { Group, Stack, Text } from "@mantine/core";
 import type { JudgedChange, RuleOutcome } from "@/api/types";
+import { formatTime } from "@/lib/format";
 import type { StateInWords } from "@/lib/states";
 import { type Column, DataTable } from "@/ui/data-table";
 import { ToneBadge } from "@/ui/tone";
@@ -94,6 +95,8 @@ function Change({ change, order }: { change: JudgedChange; order: string[] }) {
       <Text size="xs" c="dimmed">
         {operation}
         {isCaptured && ", captured"}
+        {change.tag !== null && `, tag ${change.tag}`}
+        {change.commit_time !== null && `, committed ${formatTime(change.commit_time)}`}
       </Text>
       {hasOld && (
         <Values row={old} order={order} mark={after ? "old" : ""} {...without(change, change.old_not_sent)} />

@@ -32,6 +32,8 @@ function judged(
     old_not_sent: [],
     new_not_sent: [],
     hidden: [],
+    tag: null,
+    commit_time: null,
     rules: [
       { set: "negative", rule: "no_tests", scope: "global" as const, outcome: negative, before: null },
       { set: "positive", rule: "north", scope: "table" as const, outcome: positive, before },

@@ -1,4 +1,4 @@
-import { Box, Button, Text } from "@mantine/core";
+import { Anchor, Box, Button, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconHistory } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
@@ -80,6 +80,11 @@ function Change({ entry }: { entry: AuditEntry }) {
         >
           {opened ? "Show less" : `Show all ${fields.length}`}
         </Button>
+      )}
+      {entry.action === "stream_errors_delete" && (
+        <Anchor size="xs" href={`/api/v1/audit/${entry.id}:changes`} download>
+          Download the discarded changes
+        </Anchor>
       )}
     </Box>
   );

@@ -1,0 +1,106 @@
+"""Writes to the audit log what became of executions of parked transactions that took longer than their requests: into
+the entry of the request, once it is known."""
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from sqlalchemy import select
+
+from thalweg.db.models import AuditRow, EngineRow
+from thalweg.db.streams import streams_by_id
+from thalweg.engine_client.access import client_of
+from thalweg.engine_client.client import EngineClient, EngineFailure
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Resources
+from thalweg.kernel.lifecycle import ExecutionState
+from thalweg.kernel.tasks import stop_task
+from thalweg.workers.survival import OUTAGES
+
+log = structlog.get_logger(__name__)
+LOOK_EVERY_SECONDS = 5.0
+GIVE_UP_AFTER = timedelta(hours=24)
+"""After it, the outcome stays unknown: the engine has not answered since, or still executes."""
+UNKNOWN = {"state": "UNKNOWN"}
+EXECUTIONS = ("stream_errors_execute", "stream_errors_execute_all", "stream_errors_execute_cause")
+
+
+class ExecutionWatch:
+    """Owner: the collector. Runs while that leads; a slow engine holds up no poll."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._task: asyncio.Task[None] | None = None
+        self._down = False
+
+    @property
+    def running(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def start(self) -> None:
+        if self._task is not None and not self._task.cancelled() and self._task.exception() is not None:
+            log.error("the watch of executions ended", exc_info=self._task.exception())
+        self._task = asyncio.create_task(self._run(), name="executions")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            task, self._task = self._task, None
+            await stop_task(task)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.turn(now())
+                self._down = False
+            except OUTAGES as error:
+                if not self._down:
+                    log.warning("executions are not followed", error=str(error))
+                self._down = True
+            await asyncio.sleep(LOOK_EVERY_SECONDS)
+
+    async def turn(self, at: datetime) -> None:
+        """One look at each execution whose outcome is not known yet."""
+        running = select(AuditRow.id).where(
+            AuditRow.after["state"].astext == ExecutionState.RUNNING.value, AuditRow.action.in_(EXECUTIONS)
+        )
+        async with self._resources.sessions() as session:
+            entries = (await session.scalars(running.order_by(AuditRow.id))).all()
+        for entry_id in entries:
+            await self._look(entry_id, at)
+
+    async def _look(self, entry_id: int, at: datetime) -> None:
+        async with self._resources.sessions() as session:
+            entry = await session.get(AuditRow, entry_id)
+            if entry is None or entry.after is None:
+                return
+            facts = entry.after
+            stream = (await streams_by_id(session, [entry.target_id])).get(entry.target_id)
+            destination = None if stream is None else stream.destination(facts["destination_id"])
+            client = None if destination is None else self._client_of(destination.engine)
+            await session.commit()
+            outcome = UNKNOWN if client is None else await _outcome(client, entry.target_id, facts)
+            if outcome is None and at - entry.at > GIVE_UP_AFTER:
+                outcome = UNKNOWN
+            if outcome is not None:
+                entry.after = {**facts, **outcome}
+                await session.commit()
+
+    def _client_of(self, engine: EngineRow) -> EngineClient:
+        resources = self._resources
+        return client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
+
+
+async def _outcome(client: EngineClient, stream_id: str, facts: dict[str, Any]) -> dict[str, Any] | None:
+    """None: it still runs, or the engine does not answer. An engine knows only its last execution since its start."""
+    try:
+        execution = (await client.errors(stream_id, facts["destination_id"], 0, 1, False)).execution
+    except EngineFailure as failure:
+        log.info("the outcome of an execution cannot be read", stream=stream_id, error=failure.message)
+        return None
+    if execution is None or execution.started_at.isoformat() != facts["started_at"]:
+        return UNKNOWN
+    if execution.state == ExecutionState.RUNNING:
+        return None
+    outcome = {"state": execution.state.value, "executed": execution.executed, "failed_again": execution.failed_again}
+    return outcome if execution.error is None else {**outcome, "code_of_failure": execution.error.code}
