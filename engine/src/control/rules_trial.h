@@ -26,8 +26,8 @@ using TriedRow = std::map<std::string, std::optional<std::string>>;
 
 struct TriedChange {
   RuledOperation operation = RuledOperation::insert;
-  TriedRow old_row = {};  // of an update or delete; a column that is left out is NULL
-  TriedRow new_row = {};  // of an insert or update
+  TriedRow old_row = {};                // of an update or delete; a column that is left out is NULL
+  TriedRow new_row = {};                // of an insert or update
   std::optional<std::string> tag = {};  // of its transaction, like its commit time
   std::optional<base::UnixMicros> commit_time = {};
 };
