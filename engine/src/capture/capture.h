@@ -53,7 +53,8 @@ struct CaptureOptions {
   int timeline = 0;
   queue::LcrQueue* queue = nullptr;  // outlives the capture, which is its producer
   // Transactions with commit LSN below it are durable at every destination: reported to the source as flushed.
-  // Writer: apply (release). Reader: capture (acquire). Zero: not known yet. Outlives the capture.
+  // Writer: the recorder of the direct destination's apply; where destinations have backlogs, the supervisor (release).
+  // Reader: capture (acquire). Zero: not known yet. Outlives the capture.
   const std::atomic<uint64_t>* confirmed_lsn = nullptr;
   const base::Clock* clock = nullptr;  // outlives the capture
   // How often the source commits a marker (telemetry/marker_log.h). Zero: never, and none can be placed; then the

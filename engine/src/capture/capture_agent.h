@@ -20,8 +20,8 @@ namespace thalweg::capture {
 
 // The agent of any kind of capture: its thread and its life, its numbers, the queue as its sink, markers.
 //
-// Thread-safe as Capture says. Everything without a comment belongs to the agent's thread. The destructor of a subclass
-// calls request_stop() and join().
+// Thread-safe as Capture says. Members belong to the agent's thread, except for those with a comment and for what is
+// thread-safe by itself: markers and counters of rules. The destructor of a subclass calls request_stop() and join().
 class CaptureAgent : public Capture, protected FrameSink {
  public:
   void start() override;
@@ -111,7 +111,7 @@ class CaptureAgent : public Capture, protected FrameSink {
   std::atomic<bool> stop_{false};
 
  private:
-  std::atomic<bool> end_{false};
+  std::atomic<bool> end_{false};  // writer: the owner; reader: the agent
   // Writer: the agent (release), the owner before the thread starts. Readers: anybody (acquire).
   std::atomic<bool> running_{false};
   std::atomic<bool> enqueuing_{false};  // waited for by await_quiet()
