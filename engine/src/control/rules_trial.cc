@@ -8,6 +8,7 @@
 
 #include "base/plain_text.h"
 #include "control/desired_parts.h"
+#include "control/documents.h"
 #include "control/strict_json.h"
 
 namespace thalweg::control {
