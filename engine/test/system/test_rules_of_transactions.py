@@ -137,7 +137,7 @@ def test_tag_and_commit_time_are_tried(scene: Scene) -> None:
         "source": {"conninfo": scene.source_conninfo}, "source_name": "source", "sample": 1,
         "tables": [{"schema": "public", "table": "orders", "rules": NOT_BACK}],
         "changes": [{"operation": "INSERT", "new": new, **facts} for facts in (
-            {}, {"tag": "archive"}, {"tag": "branch", "commit_micros": march}, {"commit_micros": 1})],
+            {}, {"tag": "archive"}, {"tag": "branch", "commit_micros": march}, {"commit_micros": 1_577_750_340_000_000})],
     }
     tried = scene.engine.request("POST", "/v1/rules/test", body)["changes"]
     assert [change["verdict"] for change in tried] == ["PASSED", "DROPPED", "PASSED", "DROPPED", "PASSED"]

@@ -67,6 +67,8 @@ Whole = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
 TriedRow = Annotated[dict[str, Value | StrictBool | Whole | Finite | None], Field(max_length=1600)]
 CHANGES_MAX = 100
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+POSTGRES_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+"""The time that stands in the WAL for none."""
 
 
 class TriedChange(Body):
@@ -91,8 +93,8 @@ class TriedChange(Body):
             if (getattr(self, name) is not None) != is_needed:
                 needs = "needs" if is_needed else "has no"
                 raise PydanticCustomError("row_mismatch", f"{self.operation.value} {needs} `{name}`.")
-        if self.commit_time is not None and self.commit_time < EPOCH:
-            raise PydanticCustomError("too_early", "No transaction committed before 1970.")
+        if self.commit_time is not None and self.commit_time <= POSTGRES_EPOCH:
+            raise PydanticCustomError("too_early", "No transaction committed before the year 2000.")
         return self
 
     def for_engine(self) -> dict[str, Any]:
