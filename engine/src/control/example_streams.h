@@ -168,6 +168,7 @@ class ExampleStreams final : public ManagedStreams {
                            .code = "apply_failed",
                            .message = "m",
                            .sqlstate = "23505",
+                           .constraint = "t_pkey",
                            .parked_at = "2026-11-21T00:00:00Z",
                            .failed_change = 2});
     list.total = 15'000;
@@ -408,7 +409,9 @@ class ExampleStreams final : public ManagedStreams {
                        .origin = ChangeOrigin::table};
     JudgedChange of_stream{.change = {.operation = RuledOperation::update,
                                       .old_row = {{"id", "9"}},
-                                      .new_row = {{"id", "9"}, {"region", "north"}}},
+                                      .new_row = {{"id", "9"}, {"region", "north"}},
+                                      .tag = "from_warehouse",
+                                      .commit_time = base::UnixMicros{1769'847'300'000'000}},
                            .rules = {{.rule = "north_only", .outcome = "TRUE", .before = "UNDECIDABLE"}},
                            .verdict = "STOPS THE STREAM",
                            .error = base::fail(base::ErrorCode::rule_undecidable, "m").error(),
