@@ -28,9 +28,11 @@ from thalweg.live.schemas import ComponentSample, Sample
 def findings(
     name: str, source: SourceFacts | None = None, destination: DestinationFacts | None = None,
     samples: list[Sample] | None = None, conditions: int = 0, kind: CaptureKind = CaptureKind.LOGICAL,
+    **changed: Parameter,
 ) -> list[Finding]:  # fmt: skip
     _, view = analysed(samples or recorded(name))
     parameters = {"parallelism": Parameter(4, 4, True, 64), "group_size": Parameter(20000, 20000, True, 100_000)}
+    parameters |= changed
     tables = [("public", "item")]
     facts = StreamFacts("source", "destination", parameters, tables, conditions, source, destination, kind)
     return find([view], {view.path.path.path_id: facts}, 15.0)

@@ -99,6 +99,30 @@ def test_a_start_is_no_path_without_a_bottleneck() -> None:
     ],
 )
 def test_a_path_is_held_up_by_the_full_backlog_of_another_destination(condition: Condition, cure: str) -> None:
+    views, found = fan_out(held_back("FULL"), {"far": condition})
+    row = views["near"].bottleneck
+    assert (row.verdict, row.explanation) == (
+        Verdict.HELD_UP,
+        "The backlog of replica is full: until there is room, nothing more is captured, for any destination.",
+    )
+    (told,) = [finding for finding in found if finding.path_id == row.path_id]
+    assert (told.code, told.title) == ("full_backlog_elsewhere", "The full backlog of replica holds the path up")
+    assert (told.is_cause, told.component_id, told.id) == (True, None, f"{row.path_id}:{told.code}:far")
+    (entry,) = told.evidence
+    assert (entry.subject, entry.value, entry.unit, entry.threshold) == ("replica", 16 * MIB, "BYTES", 16 * MIB)
+    assert told.cures[0].text.startswith(cure)
+    assert "queue_spill_limit_mb" in told.cures[0].text
+    assert "full_backlog_elsewhere" not in {finding.code for finding in found if finding is not told}, "it is far's own"
+
+
+def test_a_backlog_that_is_not_full_holds_nothing_up() -> None:
+    views, found = fan_out(held_back("ON DISK"), {})
+    assert views["near"].bottleneck.verdict is not Verdict.HELD_UP
+    assert {"full_backlog", "full_backlog_elsewhere"}.isdisjoint(finding.code for finding in found)
+
+
+def held_back(state: str) -> list[Sample]:
+    """Capture is held back, and so is the backlog of the one destination."""
     held = []
     for sample in recorded("idle_source"):
         parts = [
@@ -113,18 +137,9 @@ def test_a_path_is_held_up_by_the_full_backlog_of_another_destination(condition:
             )
             for part in sample.components
         ]
-        shares = [share("near", "IN MEMORY"), share("far", "FULL")]
+        shares = [share("near", "IN MEMORY"), share("far", state)]
         held.append(sample.model_copy(update={"components": parts, "destinations": shares}))
-    views, found = fan_out(held, {"far": condition})
-    row = views["near"].bottleneck
-    assert (row.verdict, row.explanation) == (
-        Verdict.HELD_UP,
-        "The backlog of replica is full: until there is room, nothing more is captured, for any destination.",
-    )
-    (told,) = [finding for finding in found if finding.path_id == row.path_id]
-    assert told.title == "The full backlog of replica holds the path up"
-    assert (told.evidence[0].value, told.evidence[0].threshold) == (16 * MIB, 16 * MIB)
-    assert told.cures[0].text.startswith(cure)
+    return held
 
 
 def full(name: str) -> list[Sample]:

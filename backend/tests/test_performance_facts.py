@@ -1,6 +1,7 @@
 """The statements that read a database's performance facts, against a real server."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -11,6 +12,8 @@ from tests.conftest import Sides
 from thalweg.inspection import sessions
 from thalweg.inspection.performance import read_destination
 from thalweg.inspection.target import Target
+
+APPLY = Path(__file__).resolve().parents[2] / "engine" / "src" / "apply"
 
 
 def target(side: dict[str, Any]) -> Target:
@@ -55,3 +58,24 @@ async def test_a_busy_machine_does_not_make_the_network_slow(monkeypatch: pytest
     monkeypatch.setattr(sessions, "LOOK_PAUSE_SECONDS", 0)
     waits = await sessions.look_at(AsyncMock(), "any", "any %")
     assert (waits.looks, waits.round_trip_ms) == (10, 0.3)
+
+
+async def test_the_session_that_records_progress_is_counted_apart(sides: Sides) -> None:
+    """Its commits are synchronous, and those of the appliers are not."""
+    own = {name: sides.destination[name] for name in ("host", "port", "dbname", "user", "password")}
+    async with (
+        await psycopg.AsyncConnection.connect(**own, application_name="thalweg any progress") as recorder,
+        await psycopg.AsyncConnection.connect(**own, application_name="thalweg any applier 1") as applier,
+    ):
+        await applier.execute("BEGIN")
+        sleeping = asyncio.create_task(recorder.execute("SELECT pg_sleep(2)"))
+        await asyncio.sleep(0.2)
+        facts = await read_destination(target(sides.destination), "any", [], 5)
+        await sleeping
+    assert (facts.waits.share("Timeout:"), facts.waits.recording_share("Timeout:") >= 50) == (0.0, True)
+    assert facts.waits.recording_share("IPC:SyncRep") == 0.0
+
+
+def test_the_engine_names_that_session_so_and_its_appliers_commit_asynchronously() -> None:
+    assert 'connect_options("progress")' in (APPLY / "apply.cc").read_text()
+    assert "SET synchronous_commit = off" in (APPLY / "applier" / "destination_session.cc").read_text()

@@ -175,7 +175,8 @@ async def read_destination(target: Target, stream_id: str, tables: list[Name], t
             facts.settings = await _settings(connection)
             before, io_before = await _wal(connection), await _io(connection)
             facts.before = await _activity(connection, set(tables))
-            facts.waits = await look_at(connection, f"thalweg {stream_id}", f"thalweg {stream_id} %")
+            name = f"thalweg {stream_id}"
+            facts.waits = await look_at(connection, name, f"{name} %", recorder=f"{name} progress")
             facts.after = await _activity(connection, set(tables))
             # After the look: a table that another session has locked may keep this from its end, the waits tell whose.
             await _read_tables(connection, facts, set(tables))

@@ -87,6 +87,9 @@ class Waits:
     round_trip_ms: float | None = None
     """The shortest of one with each look, from here, not from the engine. A busy machine makes some of them longer, but
     none shorter; over a second, one finds it at rest. None: there was no look."""
+    recording: Counter[str] = field(default_factory=Counter)
+    """The waits of the session that records how far apply is, over all looks. Nobody who applies waits for it, and its
+    commits are synchronous: it is counted apart."""
 
     def share(self, *prefixes: str) -> float:
         """Percent of the looks at working sessions that found one of these waits."""
@@ -94,6 +97,11 @@ class Waits:
             return 0.0
         found = sum(count for event, count in self.events.items() if event.startswith(prefixes))
         return 100 * found / self.sessions
+
+    def recording_share(self, *prefixes: str) -> float:
+        """Percent of all looks that found the session that records progress in one of these waits."""
+        found = sum(count for event, count in self.recording.items() if event.startswith(prefixes))
+        return 100 * found / self.looks if self.looks else 0.0
 
     @property
     def locked_by_others(self) -> float:
@@ -116,9 +124,15 @@ def _works(row: dict[str, object]) -> bool:
     return row["state"] != "idle" and row["wait_event_type"] != "Client"
 
 
-async def look_at(connection: Connection, name: str, pattern: str, *, walsender: bool = False) -> Waits:
+def _event(row: dict[str, object]) -> str:
+    return f"{row['wait_event_type']}:{row['wait_event']}" if row["wait_event_type"] else CPU
+
+
+async def look_at(
+    connection: Connection, name: str, pattern: str, *, walsender: bool = False, recorder: str | None = None
+) -> Waits:  # fmt: skip
     """Takes about a second. With `walsender`, waiting for its client counts as work: it is what tells
-    its causes."""
+    its causes. The waits of `recorder` are counted apart."""
     waits = Waits()
     for number in range(LOOKS):
         if number:
@@ -127,7 +141,10 @@ async def look_at(connection: Connection, name: str, pattern: str, *, walsender:
         waits.round_trip_ms = trip if waits.round_trip_ms is None else min(waits.round_trip_ms, trip)
         rows = await read_all(connection, SESSIONS, {"name": name, "pattern": pattern}, FEW_ROWS_MAX)
         waits.looks += 1
-        await _count(connection, waits, [row for row in rows if walsender or _works(row)], {row["pid"] for row in rows})
+        working = [row for row in rows if walsender or _works(row)]
+        waits.recording.update(_event(row) for row in working if row["application"] == recorder)
+        others = [row for row in working if row["application"] != recorder]
+        await _count(connection, waits, others, {row["pid"] for row in rows})
     return waits
 
 
@@ -141,8 +158,7 @@ async def _count(connection: Connection, waits: Waits, rows: list[dict[str, obje
     blocking: set[int] = set()
     for row in rows:
         waits.sessions += 1
-        event = f"{row['wait_event_type']}:{row['wait_event']}" if row["wait_event_type"] else CPU
-        waits.events[event] += 1
+        waits.events[_event(row)] += 1
         blockers = row["blockers"]
         if isinstance(blockers, list) and blockers:
             waits.own_blockers += all(pid in own for pid in blockers)

@@ -18,6 +18,8 @@ FLUSHES = (
     "LWLock:WALBufMapping",
 )  # fmt: skip
 STANDBY = ("IPC:SyncRep",)
+STANDBY_PERCENT = 50.0
+"""Progress is recorded at most five times a second, and a standby that is near confirms it at once."""
 READS = ("IO:DataFileRead",)
 DEPENDENCY_PERCENT = 25.0
 SMALL_TABLE_ROWS = 1000
@@ -42,6 +44,7 @@ def cut(name: str) -> str:
 def applying(clues: Clues) -> Iterator[Finding]:
     """Findings of the sub-component APPLY SERVER. The first one that explains its time is the cause; the others
     accompany it."""
+    yield from _standby(clues)
     stage = clues.limiting
     if stage is None or stage.sub_component != "APPLY SERVER" or stage.mean is None:
         yield from _just_locked(clues)
@@ -279,8 +282,7 @@ def _flushes(clues: Clues, stage: Stage) -> Iterator[Finding]:
     facts = clues.facts.destination
     # Commits also take time where nothing waits for a disk, as those of one row each do: the server knows which it is.
     flushing = facts.waits.share(*FLUSHES) if facts else _own(stage, "COMMIT")
-    standby = facts.waits.share(*STANDBY) if facts else 0.0
-    if max(flushing, standby) <= clues.event_threshold:
+    if flushing <= clues.event_threshold:
         return
     evidence = [_own_share(clues, stage, "COMMIT", "commit")]
     if facts is not None:
@@ -288,14 +290,6 @@ def _flushes(clues: Clues, stage: Stage) -> Iterator[Finding]:
         evidence += [fact(name, "destination", value) for name, value in _flush_settings(facts).items()]
         evidence += [fact(f"pg_stat_wal.{name}", "destination", value) for name, value in facts.wal.items()]
         evidence += _io(facts, "wal writes", "wal write_ms", "wal fsyncs", "wal fsync_ms", "relation fsyncs")
-    if standby > flushing:
-        yield clues.finding(
-            "apply_standby", "The destination waits for its standby at each commit",
-            "synchronous_standby_names is set, and the standby confirms slowly.", evidence,
-            [action("Make the standby faster, or take the stream's user off synchronous replication.")],
-            stage=stage, share=_working(stage, standby),
-        )  # fmt: skip
-        return
     yield clues.finding(
         "apply_slow_flush", "The destination's disk is slow in writing WAL",
         "Appliers wait until the destination's WAL is written, although they commit asynchronously.", evidence,
@@ -316,8 +310,38 @@ def _io(facts: DestinationFacts, *names: str) -> list[Evidence]:
 
 
 def _flush_settings(facts: DestinationFacts) -> dict[str, str]:
-    names = ("synchronous_commit", "fsync", "wal_buffers", "synchronous_standby_names")
-    return {name: facts.settings[name] for name in names if facts.settings.get(name)}
+    """Without synchronous_commit: appliers set their own."""
+    return {name: facts.settings[name] for name in ("fsync", "wal_buffers") if facts.settings.get(name)}
+
+
+def _standby(clues: Clues) -> Iterator[Finding]:
+    """Appliers commit asynchronously and wait for no standby. The session that records progress does."""
+    facts = clues.facts.destination
+    share = facts.waits.recording_share(*STANDBY) if facts is not None else 0.0
+    if facts is None or share <= STANDBY_PERCENT:
+        return
+    seen = fact(
+        "WAIT IPC:SyncRep", "session that records progress", round(share, 1), "PERCENT", STANDBY_PERCENT
+    )  # fmt: skip
+    names = facts.settings.get("synchronous_standby_names")
+    yield clues.finding(
+        "apply_standby", "The destination's standby confirms the stream's progress slowly",
+        f"In {share:.0f} % of the looks, the session that records how far apply is waited for a standby. Appliers do "
+        "not wait for it, but the source keeps its WAL until their progress is recorded.",
+        [seen, *([fact("synchronous_standby_names", "destination", names)] if names else [])],
+        [
+            action(
+                "Bring the destination's standby back, or find out what makes it slow: pg_stat_replication at the "
+                "destination shows whether it is connected, and how far behind it is.",
+                "SELECT application_name, state, sync_state, flush_lag FROM pg_stat_replication;",
+            ),
+            clues.at_destination(
+                "Where that standby is gone for good, let commits wait for none.",
+                "ALTER SYSTEM SET synchronous_standby_names = ''; SELECT pg_reload_conf();", SUPERUSER,
+            ),
+        ],
+        is_cause=False, stage=clues.view.stage(ComponentType.APPLY, "APPLY SERVER"),
+    )  # fmt: skip
 
 
 def _group_cures(clues: Clues) -> list[Cure]:
@@ -410,21 +434,32 @@ def _reads(clues: Clues, stage: Stage) -> Iterator[Finding]:
 
 
 def _data_layer(clues: Clues, stage: Stage) -> Iterator[Finding]:
+    """Nothing where the destination is known to have no such extension: then there is nothing to switch on."""
     facts = clues.facts.destination
+    is_missing = facts is not None and facts.failure is None and not facts.data_layer_installed
+    if is_missing and facts is not None and not facts.data_layer_available:
+        return
+    create = clues.at_destination(
+        "Create the extension, then restart the stream.", "CREATE EXTENSION thalweg_datalayer;", SUPERUSER
+    )  # fmt: skip
     if clues.value("data_layer") is False:
         yield clues.finding(
             "apply_data_layer_off", "The fast write path into the destination is switched off",
             "The parameter data_layer is off: changes are written as SQL.", [fact("data_layer", "stream", "off")],
-            [clues.parameters("Write through the extension thalweg_datalayer where it is installed.", data_layer=True)],
+            [
+                clues.parameters(
+                    "Write through the extension thalweg_datalayer where it is installed.", data_layer=True
+                ),
+                *([create] if is_missing else []),
+            ],
             severity=FindingSeverity.ADVICE, is_cause=False, stage=stage,
         )  # fmt: skip
-    elif facts is not None and facts.data_layer_available and not facts.data_layer_installed:
+    elif is_missing:
         yield clues.finding(
             "apply_data_layer_missing", "The destination could use the extension thalweg_datalayer",
             "The server has it, the database does not: changes are written as SQL.",
             [fact("pg_available_extensions", clues.view.path.path.destination_db, "thalweg_datalayer")],
-            [clues.at_destination("Create the extension, then restart the stream.",
-                                  "CREATE EXTENSION thalweg_datalayer;", SUPERUSER)],
+            [create],
             severity=FindingSeverity.ADVICE, is_cause=False, stage=stage,
         )  # fmt: skip
 

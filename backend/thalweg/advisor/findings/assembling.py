@@ -19,7 +19,7 @@ def assembling(clues: Clues) -> Iterator[Finding]:
     stage = clues.limiting
     if stage is None:
         return
-    if stage.sub_component == "APPLY COORDINATOR":
+    if stage.sub_component == "APPLY COORDINATOR" and stage.mean is not None and stage.mean.top[0] == "CPU":
         yield _coordinator(clues, stage)
     if stage.sub_component == "APPLY READER" and stage.mean is not None:
         yield from _reader(clues, stage)
@@ -106,6 +106,7 @@ def _tiny(clues: Clues, stage: Stage, per: float | None, work: str, cures: list[
     load = stage.loads[0]
     transactions = load.rates.get("transactions", 0.0)
     tiny = per is not None and per <= TINY_LCRS
+    split = "Split the stream's tables over two streams"
     return clues.finding(
         "apply_tiny_transactions" if tiny else "apply_coordinator_cpu",
         "Very many tiny transactions" if tiny else "The coordinator is fully busy",
@@ -119,7 +120,7 @@ def _tiny(clues: Clues, stage: Stage, per: float | None, work: str, cures: list[
         [
             *cures,
             action("Give the engine's host more processor time: check what else runs there."),
-            action("Split the stream's tables over two streams, or commit more changes at a time at the source."),
+            action(f"{split}, or commit more changes at a time at the source." if tiny else f"{split}."),
         ],
         stage=stage, share=50.0,
     )  # fmt: skip

@@ -5,14 +5,19 @@ from collections.abc import Iterator
 from thalweg.advisor.finding import Cure, Evidence, Finding
 from thalweg.advisor.findings.clues import SUPERUSER, Clues, action, fact
 from thalweg.advisor.findings.mining import IMAGES_MOST, image_percent
-from thalweg.advisor.occupancy import SOURCE
+from thalweg.advisor.occupancy import NANOSECONDS_PER_PERCENT, SOURCE
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.sessions import CPU
 from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.live.schemas import ComponentType
 
 SENDING = ("Client:WalSenderWriteData", "Client:ClientWrite")
+"""Waits of a walsender that decodes. One that ships WAL waits for room on the network as it waits for more WAL, in
+Activity:WalSenderMain: of it nobody can tell."""
+READING = ("IO:WALRead", "IO:WalRead")
 WINDOW_FULL = 0.8
+WRITING_BLOCKED_PERCENT = 50.0
+"""A network that does not take what is in the window, so that writes block, would not take more of a larger one."""
 COMPRESSIONS = {"none": "lz4", "lz4": "zstd"}
 
 
@@ -42,7 +47,9 @@ def _source(clues: Clues, stage: Stage) -> Finding:
     share = stage.mean.events[SOURCE] if stage.mean else 0.0
     sending = facts.waits.share(*SENDING) if facts else 0.0
     if facts is not None:
-        evidence += [_walsender("sending", sending), _walsender("on a processor", facts.waits.share(CPU))]
+        mined = _is_mined(clues)
+        waits = _walsender("reading WAL", facts.waits.share(*READING)) if mined else _walsender("sending", sending)
+        evidence += [waits, _walsender("on a processor", facts.waits.share(CPU))]
     if facts is not None and facts.waits.sessions and sending > 50:
         return clues.finding(
             "capture_network", "The network from the source to the engine is slow",
@@ -54,10 +61,11 @@ def _source(clues: Clues, stage: Stage) -> Finding:
     if _is_mined(clues):
         return clues.finding(
             "capture_shipment", "The source's WAL arrives slowly",
-            "Log mining waits for WAL that the source has written and not sent, and the network does not hold it up.",
+            "Log mining waits for WAL that the source has written and that has not arrived yet.",
             evidence,
-            [action("Look for what slows the source's disk, from which its walsender reads, and the disk of the "
-                    "engine's host, on which WAL is staged; raise the stream's staging_limit_mb where it is reached.")],
+            [action("Look for what slows the source's disk, from which its walsender reads, the network to the engine, "
+                    "and the disk of the engine's host, on which WAL is staged; raise the stream's staging_limit_mb "
+                    "where it is reached.")],
             stage=stage, share=share,
         )  # fmt: skip
     return clues.finding(
@@ -141,7 +149,8 @@ def _network(clues: Clues, stage: Stage) -> Finding:
     ]
     cures: list[Cure] = []
     better = COMPRESSIONS.get(str(clues.value("propagation_compression")))
-    by_window = window > 0 and in_flight >= WINDOW_FULL * window
+    blocked = load.rates.get("link_network_ns", 0.0) / NANOSECONDS_PER_PERCENT
+    by_window = window > 0 and in_flight >= WINDOW_FULL * window and blocked <= WRITING_BLOCKED_PERCENT
     megabytes = clues.number("propagation_window_mb")
     if by_window and 0 < megabytes < 4096:
         cures.append(
@@ -153,7 +162,13 @@ def _network(clues: Clues, stage: Stage) -> Finding:
     if better is not None:
         text = "Compress the data on the network." if better == "lz4" else "Compress the data more."
         cures.append(clues.parameters(text, propagation_compression=better))
-    cures.append(action("Give the two engines more bandwidth, or leave out tables and columns that are not needed."))
+    if by_window:
+        full = round(WINDOW_FULL * window)
+        evidence.append(fact("IN FLIGHT", "sender", float(round(in_flight)), "BYTES", float(full)))
+        cures.append(action("Leave out tables and columns that are not needed."))
+    else:
+        text = "Give the two engines more bandwidth, or leave out tables and columns that are not needed."
+        cures.append(action(text))
     traffic = f"{sent / 1e6:,.2f} MB a second go over a round trip of {trip * 1000:,.1f} ms."
     return clues.finding(
         "network_window" if by_window else "network_limit",
