@@ -19,9 +19,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["audit_id"], ["audit.id"], name="fk_audit_changes_audit_id", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("audit_id", "first", name="pk_audit_changes"),
     )
-    op.create_index(
-        "ix_audit_running", "audit", ["id"], postgresql_where=sa.text("(after ->> 'state') = 'RUNNING'")
-    )
+    op.create_index("ix_audit_running", "audit", ["id"], postgresql_where=sa.text("(after ->> 'state') = 'RUNNING'"))
 
 
 def downgrade() -> None:

@@ -571,8 +571,8 @@ class EngineDouble:
         if self.refuses_execution is not None:
             return JSONResponse({"error": self.refuses_execution}, 409)
         self.executed.append(int(request.path_params["error"]))
-        runs = self.execution is not None and self.execution["state"] == "RUNNING"
-        return JSONResponse({"state": "RUNNING" if runs else "DONE"}, 202)
+        state = self.execution["state"] if self.execution else "DONE"
+        return JSONResponse({"state": "RUNNING" if state == "RUNNING" else "DONE"}, 202)
 
     async def _execute_cause(self, request: Request) -> Response:
         await self._note_role(request)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from thalweg.kernel.lifecycle import ExecutionOutcome
+
 SENTENCES = {
     "access_policy_update": "Access policy changed",
     "advisor_cures_apply": "Cure applied",
@@ -117,7 +119,7 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
             copied_at=facts.get("copied_at"),
             as_role=f" as {facts['role']}" if facts.get("role") else "",
             outcome=_outcome(facts),
-            executed=_executed(facts),
+            executed=_executed(facts) if action.startswith("stream_errors_execute") else "",
         ).split()
     )
     return f"{sentence}: refused" if facts.get("refused") else sentence
@@ -135,12 +137,14 @@ def _outcome(facts: dict[str, Any]) -> str:
 def _executed(facts: dict[str, Any]) -> str:
     """The outcome of an execution that failed after a part of it, or took longer than its request. Others have none:
     what was done within the request was either refused or done whole."""
-    state = facts.get("state")
-    if state == "UNKNOWN":
+    state = ExecutionOutcome(facts["state"]) if "state" in facts else None
+    if state == ExecutionOutcome.UNKNOWN:
         return ": the outcome is not known"
     if not facts.get("executed"):
-        return {"RUNNING": ", in progress", "FAILED": ": failed"}.get(state or "", "")
-    if state == "DONE" and not facts.get("failed_again"):
+        return {ExecutionOutcome.RUNNING: ", in progress", ExecutionOutcome.FAILED: ": failed"}.get(
+            state or ExecutionOutcome.DONE, ""
+        )
+    if state == ExecutionOutcome.DONE and not facts.get("failed_again"):
         return f": {facts['executed']} applied"
     failed = facts.get("failed_again") or 1
     if facts.get("error_id") is None:

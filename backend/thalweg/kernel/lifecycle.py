@@ -120,6 +120,15 @@ class ExecutionState(StrEnum):
     FAILED = "FAILED"
 
 
+class ExecutionOutcome(StrEnum):
+    """The outcome of an execution of parked transactions, as the audit log keeps it."""
+
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    FAILED = "FAILED"
+    UNKNOWN = "UNKNOWN"
+
+
 class SearchState(StrEnum):
     """The state of a search in a source's log."""
 

@@ -14,7 +14,7 @@ from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
-from thalweg.kernel.lifecycle import ExecutionState
+from thalweg.kernel.lifecycle import ExecutionOutcome, ExecutionState
 from thalweg.kernel.tasks import stop_task
 from thalweg.workers.survival import OUTAGES
 
@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 LOOK_EVERY_SECONDS = 5.0
 GIVE_UP_AFTER = timedelta(hours=24)
 """After it, the outcome stays unknown: the engine has not answered since, or still executes."""
-UNKNOWN = {"state": "UNKNOWN"}
+UNKNOWN = {"state": ExecutionOutcome.UNKNOWN}
 EXECUTIONS = ("stream_errors_execute", "stream_errors_execute_all", "stream_errors_execute_cause")
 
 
@@ -62,7 +62,7 @@ class ExecutionWatch:
     async def turn(self, at: datetime) -> None:
         """One look at each execution whose outcome is not known yet."""
         running = select(AuditRow.id).where(
-            AuditRow.after["state"].astext == ExecutionState.RUNNING.value, AuditRow.action.in_(EXECUTIONS)
+            AuditRow.after["state"].astext == ExecutionOutcome.RUNNING, AuditRow.action.in_(EXECUTIONS)
         )
         async with self._resources.sessions() as session:
             entries = (await session.scalars(running.order_by(AuditRow.id))).all()
@@ -102,5 +102,9 @@ async def _outcome(client: EngineClient, stream_id: str, facts: dict[str, Any]) 
         return UNKNOWN
     if execution.state == ExecutionState.RUNNING:
         return None
-    outcome = {"state": execution.state.value, "executed": execution.executed, "failed_again": execution.failed_again}
+    outcome = {
+        "state": ExecutionOutcome(execution.state),
+        "executed": execution.executed,
+        "failed_again": execution.failed_again,
+    }
     return outcome if execution.error is None else {**outcome, "code_of_failure": execution.error.code}

@@ -339,10 +339,9 @@ base::Result<std::vector<ParkedTransaction>> list_parked(pg::Connection& connect
 base::Result<ParkedTransaction> find_parked(pg::Connection& connection, std::string_view stream_id, int64_t id) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return unknown_parked(id);
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query(kSelectParked + " AND id = $2::bigint", {stream_id, std::to_string(id)}));
-  if (rows.size() == 0) return unknown_parked(id);
-  return read_entry(rows, 0);
+  THALWEG_ASSIGN(const auto found, find_parked(connection, stream_id, std::span(&id, 1)));
+  if (found.empty()) return unknown_parked(id);
+  return found.front();
 }
 
 base::Result<std::vector<ParkedTransaction>> find_parked(pg::Connection& connection, std::string_view stream_id,

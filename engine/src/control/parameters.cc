@@ -40,7 +40,7 @@ const std::array kSpecs = {
     ParameterSpec{"queue_spill_limit_mb", true, &P::queue_spill_limit_mb, 16, 16'777'216},
     ParameterSpec{"propagation_compression", false, &P::propagation_compression, 0, 0, kCompressions},
     ParameterSpec{"propagation_ack_interval_ms", false, &P::propagation_ack_interval_ms, 1, 60'000},
-    ParameterSpec{"propagation_window_mb", false, &P::propagation_window_mb, 1, 4096},
+    ParameterSpec{"propagation_window_mb", false, &P::propagation_window_mb, 4, 4096},
     ParameterSpec{"copy_workers", false, &P::copy_workers, 1, 32},
     ParameterSpec{"copy_range_rows", false, &P::copy_range_rows, 1000, 1'000'000'000},
     ParameterSpec{"copy_index_memory_mb", false, &P::copy_index_memory_mb, 1, 65'536},

@@ -6,7 +6,7 @@ from typing import Any
 from thalweg.engine_client.parked_documents import ParkedChange, ParkedContents
 
 ENTRY_CHARACTERS_MAX = 100_000
-"""Of the changes in an entry itself, which lists show."""
+"""Limits the changes in an entry itself, which lists show."""
 
 
 def document_of(change: ParkedChange) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from thalweg.features.streams.execution_outcome import Choice, executed_of, stil
 from thalweg.features.streams.service import existing_destination, existing_stream
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import etag_of
-from thalweg.kernel.lifecycle import ExecutionState
+from thalweg.kernel.lifecycle import ExecutionOutcome, ExecutionState
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
 from thalweg.kernel.principal import Role
@@ -231,10 +231,10 @@ async def _follow(context: Context, entry: AuditRow, client: EngineClient) -> No
         log.warning("an execution cannot be followed", stream=entry.target_id, error=failure.message)
         execution = None
     if execution is None:
-        entry.after = {**facts, "state": "UNKNOWN"}
+        entry.after = {**facts, "state": ExecutionOutcome.UNKNOWN}
     else:
         started_at = execution.started_at.isoformat()
-        entry.after = {**facts, "state": ExecutionState.RUNNING.value, "started_at": started_at}
+        entry.after = {**facts, "state": ExecutionOutcome.RUNNING, "started_at": started_at}
     await context.release()
 
 
