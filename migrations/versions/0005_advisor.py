@@ -32,7 +32,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_advisor_runs")),
     )
     op.create_index("ix_advisor_runs_at", "advisor_runs", ["at"], unique=False)
-    op.create_index("ix_advisor_runs_stream_ids", "advisor_runs", ["stream_ids"], unique=False, postgresql_using="gin")
+    op.create_index(
+        "ix_advisor_runs_stream_ids", "advisor_runs", ["stream_ids"], unique=False, postgresql_using="gin"
+    )
     op.create_table(
         "advisor_schedules",
         sa.Column("name", sa.Text(), nullable=False),
