@@ -571,8 +571,7 @@ class EngineDouble:
         if self.refuses_execution is not None:
             return JSONResponse({"error": self.refuses_execution}, 409)
         self.executed.append(int(request.path_params["error"]))
-        state = self.execution["state"] if self.execution else "DONE"
-        return JSONResponse({"state": "RUNNING" if state == "RUNNING" else "DONE"}, 202)
+        return JSONResponse({"state": "RUNNING" if (self.execution or {}).get("state") == "RUNNING" else "DONE"}, 202)
 
     async def _execute_cause(self, request: Request) -> Response:
         await self._note_role(request)

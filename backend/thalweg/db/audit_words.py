@@ -141,9 +141,8 @@ def _executed(facts: dict[str, Any]) -> str:
     if state == ExecutionOutcome.UNKNOWN:
         return ": the outcome is not known"
     if not facts.get("executed"):
-        return {ExecutionOutcome.RUNNING: ", in progress", ExecutionOutcome.FAILED: ": failed"}.get(
-            state or ExecutionOutcome.DONE, ""
-        )
+        words = {ExecutionOutcome.RUNNING: ", in progress", ExecutionOutcome.FAILED: ": failed"}
+        return words.get(state, "") if state is not None else ""
     if state == ExecutionOutcome.DONE and not facts.get("failed_again"):
         return f": {facts['executed']} applied"
     failed = facts.get("failed_again") or 1
