@@ -228,7 +228,6 @@ it("tries a transaction before it is executed", async () => {
       edited: 0,
       left_out: 0,
       settled: 0,
-      constraint: null,
       failed_change: 2,
     },
     {
@@ -243,7 +242,6 @@ it("tries a transaction before it is executed", async () => {
       edited: 0,
       left_out: 1,
       settled: 1,
-      constraint: null,
       failed_change: null,
     },
     {
@@ -258,7 +256,6 @@ it("tries a transaction before it is executed", async () => {
       edited: 0,
       left_out: 2,
       settled: 0,
-      constraint: null,
       failed_change: null,
     },
   ];
