@@ -98,6 +98,7 @@ class EngineDouble:
         self.rehearsal_problems: list[dict[str, Any]] = []
         self.rehearsed: dict[str, Any] = {}
         self.knows_rules = True
+        self.knows_policies = True
         self.rule_problems: list[dict[str, Any]] = []
         self.recent_refusal: tuple[int, str, str] | None = None
         """Status, code and message for whoever asks for changes of a stream; None: they come."""
@@ -217,7 +218,15 @@ class EngineDouble:
         if not self.knows_rules:
             return self._refuse(404, "not_found", "There is no such address.")
         self.checked = await request.json()
-        return JSONResponse({"problems": self.rule_problems})
+        return self._policy_refusal() or JSONResponse({"problems": self.rule_problems})
+
+    def _policy_refusal(self) -> Response | None:
+        for member in ("positive", "negative"):
+            for at, rule in enumerate(self.checked["tables"][0].get("rules", {}).get(member, [])):
+                if "on_error" in rule and not self.knows_policies:
+                    place = f"/tables/0/rules/{member}/{at}/on_error"
+                    return self._refuse(400, "invalid_request", f"{place}: is not a known field")
+        return None
 
     async def _test_rules(self, request: Request) -> Response:
         if not self.knows_rules:
@@ -225,6 +234,8 @@ class EngineDouble:
         self.checked = await request.json()
         if "recent" in self.checked and self.recent_refusal is not None:
             return self._refuse(*self.recent_refusal)
+        if (refused := self._policy_refusal()) is not None:
+            return refused
         return JSONResponse({**example("rules-test"), "problems": self.rule_problems})
 
     async def _request_identity(self, request: Request) -> Response:

@@ -232,8 +232,15 @@ def _called(rule: Json) -> str:
 
 
 def _in_words(rule: Json) -> str:
-    outcome = str(rule["outcome"]).lower()
-    return outcome if rule["before"] is None else f"{rule['before'].lower()} before, {outcome} after"
+    after, before = (_outcome(rule, name) for name in ("outcome", "before"))
+    return after if rule["before"] is None else f"{before} before, {after} after"
+
+
+def _outcome(rule: Json, member: str) -> str:
+    """Those that the rule's policy decides say so."""
+    outcome = str(rule[member]).lower()
+    counted = {"TRUE": "true", "FALSE": "not true"}.get(rule.get("counts_as") or "")
+    return f"{outcome}, counted as {counted}" if counted and outcome in ("undecidable", "failed") else outcome
 
 
 def _any_certain(result: Json) -> bool:
