@@ -466,7 +466,7 @@ async def test_rules_of_tables_come_from_a_file(
     assert (unknown.code, "nobody" in unknown.err) == (1, True)
     assert "all changes, by rules" in (await run("streams", "tables", "list", "s")).out
     shown = (await run("streams", "show", "s")).out
-    assert ["public.orders", "table", "10", "2", "1", "0"] in [line.split() for line in shown.splitlines()]
+    assert ["public.orders", "table", "10", "2", "1", "0", "3"] in [line.split() for line in shown.splitlines()]
     assert "public.orders" in shown.splitlines()[-1], "what the source evaluates of its rules"
     assert "Counted since the capture started, " in shown and "the source rolls back count" in " ".join(shown.split())
     forgotten = await run("streams", "rules", "s", "--include", "public.*")

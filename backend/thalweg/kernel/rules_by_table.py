@@ -35,7 +35,7 @@ class RulesByTable:
         return ((self._by_key[schema, table][0],) if (schema, table) in self._by_key else ()), None
 
     def policy_of(self, schema: str, table: str, rule: str) -> OnError:
-        """Of a rule that concerns the table."""
+        """The policy of a rule that concerns the table."""
         for key in keys_of(schema, table):
             for _, candidate in self._by_key[key][1].rules() if key in self._by_key else ():
                 if candidate.name == rule:

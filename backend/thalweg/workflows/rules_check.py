@@ -36,7 +36,8 @@ from thalweg.workflows.row_rules import ask, cure_of_age, rule_problems, with_ru
 from thalweg.workflows.stream_placement import capturing_engine, wrong
 from thalweg.workflows.stream_preparation import database_of, tables_at
 
-UNCLEAR = {"UNDECIDABLE", "FAILED"}
+CLEAR = {"TRUE", "FALSE", "NULL", "OTHER OPERATION", None}
+"""Outcomes that no policy replaces."""
 COUNTS_AS = {OnError.AS_TRUE: "TRUE", OnError.AS_FALSE: "FALSE"}
 
 
@@ -196,7 +197,7 @@ def _judged(
         document["error"]["sqlstate"] = change.error.sqlstate or None
     for rule in document["rules"]:
         _, rule["scope"] = by_table.place_of(*key, rule["rule"])
-        is_unclear = not UNCLEAR.isdisjoint((rule["outcome"], rule["before"]))
+        is_unclear = not CLEAR.issuperset((rule["outcome"], rule["before"]))
         rule["counts_as"] = COUNTS_AS.get(by_table.policy_of(*key, rule["rule"])) if is_unclear else None
     return JudgedChange.model_validate(document)
 

@@ -25,7 +25,7 @@ std::optional<RuledOperation> operation_named(std::string_view name);  // none: 
 // Where a rule of a table comes from: it is its own, its schema's, or for all tables. For messages.
 enum class RuleScope : uint8_t { table, schema, global };
 
-// What a rule counts as for a change for which its condition is undecidable or fails.
+// The policy of a rule for a change for which its condition is undecidable or fails: what the rule counts as.
 enum class OnRuleError : uint8_t { stop, as_true, as_false };
 
 struct RuleDefinition {

@@ -238,9 +238,10 @@ def _in_words(rule: Json) -> str:
 
 def _outcome(rule: Json, member: str) -> str:
     """Those that the rule's policy decides say so."""
-    outcome = str(rule[member]).lower()
+    outcome = str(rule[member])
     counted = {"TRUE": "true", "FALSE": "not true"}.get(rule.get("counts_as") or "")
-    return f"{outcome}, counted as {counted}" if counted and outcome in ("undecidable", "failed") else outcome
+    is_clear = outcome in ("TRUE", "FALSE", "NULL", "OTHER OPERATION")
+    return f"{outcome.lower()}, counted as {counted}" if counted and not is_clear else outcome.lower()
 
 
 def _any_certain(result: Json) -> bool:

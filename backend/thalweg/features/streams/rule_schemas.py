@@ -182,8 +182,8 @@ class RuleCountsOfTable(Resource):
     became_inserts: int = Field(description="Updates that brought a row into the subset, and are an INSERT there.")
     became_deletes: int = Field(description="Updates that took a row out of the subset, and are a DELETE there.")
     by_policy: int = Field(
-        description="Of all these, the changes that `on_error` of a rule has decided, because its condition could not "
-        "be evaluated."
+        description="Changes among all these that `on_error` of a rule has decided, because its condition could not be "
+        "evaluated."
     )
     at_source: list[str] = Field(
         default=[],

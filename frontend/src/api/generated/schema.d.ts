@@ -7154,7 +7154,7 @@ export interface components {
             became_deletes: number;
             /**
              * By Policy
-             * @description Of all these, the changes that `on_error` of a rule has decided, because its condition could not be evaluated.
+             * @description Changes among all these that `on_error` of a rule has decided, because its condition could not be evaluated.
              */
             by_policy: number;
             /**
