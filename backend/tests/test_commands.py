@@ -448,6 +448,11 @@ async def test_rules_of_tables_come_from_a_file(
     assert "becomes insert  UPDATE id=7, region=north\n    north_only null before, true after\n" in tried.out
     assert "division by zero. (rule_failed)" in tried.out and engine.checked["sample"] == 1
     assert "recent" not in engine.checked
+    decided = tmp_path / "decided.json"
+    decided.write_text(file.read_text().replace('"condition"', '"on_error": "as_false", "condition"'))
+    tried = await run("rules", "test", str(decided), "public.orders", "--source", "shop")
+    assert "north_only undecidable, counted as not true before, true after\n" in tried.out
+    assert "north_only failed, counted as not true\n" in tried.out
     several = await run("rules", "test", str(file), "public.other", "--source", "shop")
     assert (several.code, "no rules for public.other" in several.err) == (1, True)
     assert "can be kept" in (await run("rules", "check", "-", "--source", "shop", stdin=file.read_text())).out
@@ -461,7 +466,7 @@ async def test_rules_of_tables_come_from_a_file(
     assert (unknown.code, "nobody" in unknown.err) == (1, True)
     assert "all changes, by rules" in (await run("streams", "tables", "list", "s")).out
     shown = (await run("streams", "show", "s")).out
-    assert ["public.orders", "table", "10", "2", "1", "0"] in [line.split() for line in shown.splitlines()]
+    assert ["public.orders", "table", "10", "2", "1", "0", "3"] in [line.split() for line in shown.splitlines()]
     assert "public.orders" in shown.splitlines()[-1], "what the source evaluates of its rules"
     assert "Counted since the capture started, " in shown and "the source rolls back count" in " ".join(shown.split())
     forgotten = await run("streams", "rules", "s", "--include", "public.*")
@@ -487,6 +492,7 @@ destinations:
           - name: small
             condition: "amount < 50 AND item <> '\\"no\\"'"
             subset: false
+            on_error: as_true
 rules:
   include:
     - schema: public
@@ -512,6 +518,7 @@ async def test_a_stream_is_made_of_the_wizards_yaml(
     stream = json.loads((await run("streams", "show", "shop to warehouse", "--json")).out)
     (rules,) = stream["destinations"][0]["row_rules"]
     assert rules["positive"][0]["condition"] == "amount < 50 AND item <> '\"no\"'"
+    assert rules["positive"][0]["on_error"] == "as_true"
     assert (stream["parameters"], rules["scope"]) == ({"parallelism": 2}, "global")
     for wrong, why in (
         ("[", "cannot be read as a request"), ("name: 2026-11-28", "not JSON serializable"), ("- 1", "describes no"),

@@ -74,7 +74,7 @@ async def test_a_subset_follows_its_rows(
     )
     await in_line(sides)
     path = f"{STREAMS}/{ruled['id']}"
-    judged = {"scopes": ["table"], "passed": 3, "became_inserts": 2, "became_deletes": 2}
+    judged = {"scopes": ["table"], "passed": 3, "became_inserts": 2, "became_deletes": 2, "by_policy": 0}
 
     async def counted() -> bool:
         counts = (await admin.get(path)).json()["rule_counts"]

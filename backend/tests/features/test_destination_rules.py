@@ -40,7 +40,12 @@ async def test_only_that_destination_has_them(
     warehouse, away = stream["destinations"]
     assert (warehouse["row_rules"], warehouse["rule_counts"]) == ([], None)
     assert away["row_rules"] == [
-        {"scope": "table", **ORDERS, "positive": [{**SOUTH, "operations": None, "subset": False}], "negative": None}
+        {
+            "scope": "table",
+            **ORDERS,
+            "positive": [{**SOUTH, "operations": None, "subset": False, "on_error": "stop"}],
+            "negative": None,
+        }
     ]
     filtered = [{table["table"]: table["filtered"] for table in part["tables"]} for part in (warehouse, away, stream)]
     assert filtered == [{"customers": False, "orders": by_rules} for by_rules in (False, True, True)]
@@ -69,6 +74,7 @@ async def test_only_that_destination_has_them(
             "dropped": 3,
             "became_inserts": 0,
             "became_deletes": 2,
+            "by_policy": 0,
             "at_source": [],
             "at_engine_because": None,
         }

@@ -41,8 +41,9 @@ async def test_the_engine_is_told_of_the_rules(
 ) -> None:
     stream = await created(operator, registered, rules=RULED)
     first, second = stream["rules"]["row_rules"]
-    assert first == {"scope": "table", **ORDERS, "positive": [{**NORTH, "operations": None}], "negative": None}
-    assert second["negative"] == [{**NO_PURGES, "condition": None, "subset": False}]
+    positive = [{**NORTH, "operations": None, "on_error": "stop"}]
+    assert first == {"scope": "table", **ORDERS, "positive": positive, "negative": None}
+    assert second["negative"] == [{**NO_PURGES, "condition": None, "subset": False, "on_error": "stop"}]
     assert {table["table"]: table["filtered"] for table in stream["tables"]} == {"customers": True, "orders": True}
     of_engine = {
         "customers": {"positive": [], "negative": [NO_PURGES]},
@@ -83,6 +84,7 @@ async def test_the_stream_tells_what_its_rules_have_decided(
             "dropped": 2,
             "became_inserts": 1,
             "became_deletes": 0,
+            "by_policy": 3,
             "at_source": ["INSERT"],
             "at_engine_because": "an update may bring a row into the subset, or take it out",
         }
@@ -157,6 +159,56 @@ async def test_an_engine_that_knows_no_rules(
     asked = await operator.post(CHECK, json={"source_id": registered["source"], "row_rules": ROW_RULES})
     assert (asked.status_code, asked.json()["code"]) == (502, "engine_refused") and "upgrade it" in asked.json()["cure"]
     await created(operator, registered)
+
+
+async def test_a_policy_is_a_part_of_its_rule(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    def ruled(policy: str) -> dict[str, Any]:
+        return {**ALL, "row_rules": [{**ORDERS, "positive": [{**NORTH, "on_error": policy}]}]}
+
+    stream = await created(operator, registered, rules=ruled("stop"))
+    assert engine.checked["tables"][0]["rules"] == {"positive": [NORTH]}, "nobody need know the member"
+    path = f"{STREAMS}/{stream['id']}"
+    headers = {"If-Match": stream["etag"]}
+    asked = await operator.patch(path, json={"rules": ruled("as_true")}, headers=headers)
+    (check,) = asked.json()["checks"]
+    assert (check["id"], check["items"]) == ("row_rules_changed", ["public.orders"])
+    given = {"rules": ruled("as_true"), "accept": [check["consent"]]}
+    changed = await operator.patch(path, json=given, headers=headers)
+    assert changed.json()["rules"]["row_rules"][0]["positive"][0]["on_error"] == "as_true", changed.text
+
+    async def sent() -> bool:
+        rules = desired_tables(engine).get("orders", {}).get("rules")
+        return bool(rules == {"positive": [{**NORTH, "on_error": "as_true"}]})
+
+    await eventually(sent)
+    for wrong in (True, "true", "skip", None):
+        refused = await operator.post(CHECK, json={"source_id": registered["source"], **ruled(wrong), "exclude": []})
+        assert refused.json()["errors"][0]["pointer"] == "/row_rules/0/positive/0/on_error", refused.text
+
+
+async def test_an_engine_that_knows_no_policies(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    engine.knows_policies = False
+    row_rules = [{**ORDERS, "positive": [{**NORTH, "on_error": "as_false"}]}]
+    refused = await operator.post(STREAMS, json=body_of(registered, rules={**ALL, "row_rules": row_rules}))
+    (error,) = refused.json()["errors"]
+    assert (refused.status_code, error["code"]) == (409, "row_rules")
+    assert "knows no on_error" in error["cure"] and "/on_error: is not a known field" in error["message"]
+    body = {"source_id": registered["source"], "row_rules": row_rules}
+    for asked in (
+        await operator.post(CHECK, json=body),
+        await operator.post(TRY, json={**body, "table": ORDERS}),
+    ):
+        assert (asked.status_code, asked.json()["code"]) == (502, "engine_refused"), asked.text
+        assert "knows no on_error" in asked.json()["cure"]
+    assert (await operator.get(STREAMS)).json()["items"] == []
+    await created(operator, registered, rules=RULED)
 
 
 async def test_rules_of_a_table_that_the_stream_does_not_have(
@@ -254,9 +306,14 @@ async def test_rules_are_tried_on_rows(
     answer = example("rules-test")
     for change in answer["changes"]:
         change["commit_time"] = change["commit_time"] and change["commit_time"].replace(".000000Z", "Z")
-        change["rules"] = [{**rule, "scope": "table"} for rule in change["rules"]]
+        change["rules"] = [{**rule, "scope": "table", "counts_as": None} for rule in change["rules"]]
         change["error"] = change["error"] and {**change["error"], "sqlstate": change["error"]["sqlstate"] or None}
     assert told.json() == answer, told.text
+    for policy, counts_as in (("as_true", "TRUE"), ("as_false", "FALSE"), ("stop", None)):
+        decided = [{**ORDERS, "positive": [{**NORTH, "on_error": policy}]}]
+        judged = (await operator.post(TRY, json={**body, "row_rules": decided})).json()["changes"]
+        # Of them one is undecidable before, and one fails.
+        assert [change["rules"][0]["counts_as"] for change in judged] == [None, counts_as, counts_as]
     entry = (await asked_for(admin))[0]
     assert (entry["action"], entry["actor_name"], entry["target_type"], entry["target_name"], entry["after"]) == (
         "streams_test_rules", "operator", "database", "shop", {**ORDERS, "rows": len(answer["changes"]) - 2},

@@ -97,12 +97,11 @@ class EngineDouble:
         self.recorded: list[dict[str, Any]] | None = None
         self.rehearsal_problems: list[dict[str, Any]] = []
         self.rehearsed: dict[str, Any] = {}
-        self.knows_rules = True
+        self.knows_rules = self.knows_policies = True
         self.rule_problems: list[dict[str, Any]] = []
         self.recent_refusal: tuple[int, str, str] | None = None
         """Status, code and message for whoever asks for changes of a stream; None: they come."""
-        self.checked: dict[str, Any] = {}
-        """The last request to check rules."""
+        self.checked: dict[str, Any] = {}  # the last request to check rules
         self.placed_markers: list[dict[str, Any]] = []
         self.troubles: dict[str, dict[str, Any]] = {}
         """Overrides of a table's status, by its name."""
@@ -214,18 +213,19 @@ class EngineDouble:
         return JSONResponse({"problems": self.rehearsal_problems})
 
     async def _check_rules(self, request: Request) -> Response:
-        if not self.knows_rules:
-            return self._refuse(404, "not_found", "There is no such address.")
-        self.checked = await request.json()
-        return JSONResponse({"problems": self.rule_problems})
+        return await self._refuse_rules(request) or JSONResponse({"problems": self.rule_problems})
 
     async def _test_rules(self, request: Request) -> Response:
-        if not self.knows_rules:
-            return self._refuse(404, "not_found", "There is no such address.")
-        self.checked = await request.json()
-        if "recent" in self.checked and self.recent_refusal is not None:
+        refused = await self._refuse_rules(request)
+        if self.knows_rules and "recent" in self.checked and self.recent_refusal is not None:
             return self._refuse(*self.recent_refusal)
-        return JSONResponse({**example("rules-test"), "problems": self.rule_problems})
+        return refused or JSONResponse({**example("rules-test"), "problems": self.rule_problems})
+
+    async def _refuse_rules(self, request: Request) -> Response | None:
+        self.checked = await request.json() if self.knows_rules else {}
+        if self.knows_policies or "on_error" not in str(self.checked):
+            return None if self.knows_rules else self._refuse(404, "not_found", "There is no such address.")
+        return self._refuse(400, "invalid_request", "/tables/0/rules/positive/0/on_error: is not a known field")
 
     async def _request_identity(self, request: Request) -> Response:
         if not self.knows_identities:

@@ -9,11 +9,12 @@ def print_rule_counts(counts: Json, destination: str | None = None) -> None:
     title = f"RULES AT {destination} OF" if destination else "RULES OF"
     out.print()
     print_table(
-        [title, "FROM", ">PASSED", ">DROPPED", ">BECAME INSERTS", ">BECAME DELETES"],
+        [title, "FROM", ">PASSED", ">DROPPED", ">BECAME INSERTS", ">BECAME DELETES", ">BY POLICY"],
         [
             [
                 f"{table['schema']}.{table['table']}", ", ".join(table["scopes"]), number(table["passed"]),
                 number(table["dropped"]), number(table["became_inserts"]), number(table["became_deletes"]),
+                number(table.get("by_policy", 0)),
             ]
             for table in counts["tables"]
         ],
@@ -21,7 +22,7 @@ def print_rule_counts(counts: Json, destination: str | None = None) -> None:
     began = f"changes began to be read for {destination}" if destination else "the capture started"
     out.print(
         f"Counted since {began}, {ago_and_when(counts['counted_since'])}. Large transactions are judged before they "
-        "commit: changes that the source rolls back count, too.",
+        "commit: changes that the source rolls back count, too. By policy: on_error of a rule has decided.",
         style="dim",
     )
     for table in counts["tables"]:

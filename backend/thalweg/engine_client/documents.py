@@ -247,6 +247,7 @@ class RuleTable(Document):
     dropped: int
     became_inserts: int
     became_deletes: int
+    by_policy: int = 0  # earlier engines know no policies
     at_source: list[str] = []
     at_engine_because: str | None = None
 

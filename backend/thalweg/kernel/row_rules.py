@@ -47,6 +47,14 @@ class RuledOperation(StrEnum):
     TRUNCATE = "TRUNCATE"
 
 
+class OnError(StrEnum):
+    """A rule's policy for changes for which its condition cannot be evaluated."""
+
+    STOP = "stop"
+    AS_TRUE = "as_true"
+    AS_FALSE = "as_false"
+
+
 class RowRule(Body):
     name: RuleName = Field(description="Once among the rules that concern a table.", examples=["north_only"])
     operations: Annotated[list[RuledOperation], Field(min_length=1, max_length=len(RuledOperation))] | None = Field(
@@ -62,6 +70,14 @@ class RowRule(Body):
         description="The destination keeps exactly the rows for which the rules are true: an update that brings a row "
         "in becomes an insert, and one that takes it out becomes a delete. All positive rules that concern a "
         "table make a subset, or none; such a rule names no operations.",
+    )
+    on_error: OnError = Field(
+        default=OnError.STOP,
+        description="The rule's policy for a change for which its condition cannot be evaluated, because a value did "
+        "not come (rule_undecidable) or because it fails (rule_failed): `stop` stops the stream in front of the "
+        "change, unless other rules decide; `as_true` counts the rule as true for it, and `as_false` as not true, as "
+        "NULL is. Such changes are counted (`by_policy`) and logged. An initial copy knows no policy: a condition that "
+        "fails for a row stops it.",
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from thalweg.kernel.row_rules import SETS, Place, RuleScope, ScopedRules, keys_of
+from thalweg.kernel.row_rules import SETS, OnError, Place, RuleScope, ScopedRules, keys_of
 
 
 class RulesByTable:
@@ -33,6 +33,14 @@ class RulesByTable:
                     if candidate.name == rule:
                         return (number, *place), rules.scope
         return ((self._by_key[schema, table][0],) if (schema, table) in self._by_key else ()), None
+
+    def policy_of(self, schema: str, table: str, rule: str) -> OnError:
+        """The policy of a rule that concerns the table."""
+        for key in keys_of(schema, table):
+            for _, candidate in self._by_key[key][1].rules() if key in self._by_key else ():
+                if candidate.name == rule:
+                    return candidate.on_error
+        return OnError.STOP
 
 
 def _sets_for_engine(rules: ScopedRules) -> dict[str, Any]:

@@ -38,7 +38,7 @@ CHANGED = "row_rules_changed"
 CURES: dict[str, str] = {
     ErrorCode.RULE_REFUSED: "Correct the rule at the place that its line names.",
     ErrorCode.RULE_UNDECIDABLE: "Set the table's REPLICA IDENTITY to FULL if its line says so. Or let the rule "
-    "read only key columns, or name no other operation than INSERT.",
+    "read only key columns, or name no other operation than INSERT. Or let its on_error say what it counts as then.",
     ErrorCode.MISSING_TABLE: "Take the table's rules away, or create the table.",
 }
 TOO_WIDE = (
@@ -46,6 +46,10 @@ TOO_WIDE = (
     "give it to a schema whose tables it fits, or to these tables only."
 )
 TOO_OLD = "This engine knows no rules: upgrade it to the version of the control plane, or leave the rules out."
+TOO_OLD_FOR_POLICIES = (
+    "This engine knows no on_error of rules: upgrade it to the version of the control plane, or take on_error out of "
+    "the rules."
+)
 
 
 def with_rules(tables: list[Json], row_rules: list[ScopedRules]) -> list[Json]:
@@ -101,7 +105,7 @@ async def _check(
         failure = unasked.failure
         checklist.fail(
             owner.check, owner.title, f"{unasked.engine} could not check the rules: {failure.message}",
-            TOO_OLD if knows_none(failure) else failure.cure or "Check again in a moment.",
+            cure_of_age(failure) or failure.cure or "Check again in a moment.",
         )  # fmt: skip
         return []
     by_table = RulesByTable(row_rules)
@@ -242,5 +246,10 @@ async def ask_all(
     return problems
 
 
-def knows_none(failure: EngineFailure) -> bool:
-    return failure.status == httpx.codes.NOT_FOUND
+def cure_of_age(failure: EngineFailure) -> str | None:
+    """None: the engine knows all that it was asked with."""
+    if failure.status == httpx.codes.NOT_FOUND:
+        return TOO_OLD
+    if failure.code == ErrorCode.INVALID_REQUEST and "/on_error: is not a known field" in failure.message:
+        return TOO_OLD_FOR_POLICIES
+    return None

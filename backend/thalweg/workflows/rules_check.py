@@ -28,13 +28,17 @@ from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
 from thalweg.kernel.renames import is_reserved
-from thalweg.kernel.row_rules import in_words
+from thalweg.kernel.row_rules import OnError, in_words
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.rules_by_table import RulesByTable
 from thalweg.kernel.words import ended
-from thalweg.workflows.row_rules import TOO_OLD, ask, knows_none, rule_problems, with_rules, without_tables
+from thalweg.workflows.row_rules import ask, cure_of_age, rule_problems, with_rules, without_tables
 from thalweg.workflows.stream_placement import capturing_engine, wrong
 from thalweg.workflows.stream_preparation import database_of, tables_at
+
+CLEAR = {"TRUE", "FALSE", "NULL", "OTHER OPERATION", None}
+"""Outcomes that no policy replaces."""
+COUNTS_AS = {OnError.AS_TRUE: "TRUE", OnError.AS_FALSE: "FALSE"}
 
 
 def _check_of_users(named: Iterable[tuple[tuple[str, str], str]]) -> None:
@@ -193,10 +197,12 @@ def _judged(
         document["error"]["sqlstate"] = change.error.sqlstate or None
     for rule in document["rules"]:
         _, rule["scope"] = by_table.place_of(*key, rule["rule"])
+        is_unclear = not CLEAR.issuperset((rule["outcome"], rule["before"]))
+        rule["counts_as"] = COUNTS_AS.get(by_table.policy_of(*key, rule["rule"])) if is_unclear else None
     return JudgedChange.model_validate(document)
 
 
 def _problem(engine: EngineRow, failure: EngineFailure) -> Problem:
-    if knows_none(failure):
-        return Problem("engine_refused", f"{engine.name} could not check the rules.", TOO_OLD)
+    if cure := cure_of_age(failure):
+        return Problem("engine_refused", f"{engine.name} could not check the rules.", cure)
     return problem_of(failure)

@@ -38,6 +38,7 @@ pg::ConnectOptions within_patience(pg::ConnectOptions options) {
 
 base::Result<bool> RowFilter::passes(const lcr::FrameView& change, rules::Row plain) {
   const rules::Judgement judgement = compiled_.judge(change, context_of(transaction_, source_), scratch_, plain);
+  if (judgement.by_policy != nullptr && by_policy_.by_policy == nullptr) by_policy_ = judgement;
   switch (judgement.decision) {
     case rules::Decision::pass:
       return true;
@@ -67,8 +68,13 @@ bool RowFilter::knows_labels_in(const lcr::TupleView& row) {
 }
 
 base::Result<RowFilter::Fate> RowFilter::judge(const lcr::FrameView& change) {
+  by_policy_ = {};
   THALWEG_ASSIGN(const Fate fate, decide(change));
   counters_[static_cast<size_t>(fate)].add();
+  if (by_policy_.by_policy != nullptr) [[unlikely]] {
+    counters_[kByPolicy].add();
+    if (log_ != nullptr) log_->note(by_policy_, table_, change);
+  }
   return fate;
 }
 
@@ -90,12 +96,32 @@ base::Result<std::vector<std::byte>> RowFilter::inserted_row(const lcr::FrameVie
     if (!is_whole) {
       const std::string column = i < table_.columns.size() ? table_.columns[i].name : "";
       return std::unexpected(rules::undecidable(
-          table_, update.kind(),
+          table_, update.kind(), rules::Move::into,
           fmt::format("the value of column {}, which did not change", pg::quote_identifier(column))));
     }
     values[i] = before[i];
   }
   return lcr::make_tuple(values);
+}
+
+base::Result<std::vector<std::byte>> RowFilter::deleted_key(const lcr::FrameView& update) const {
+  if (update.old_tuple().exists()) return std::vector<std::byte>{};
+  std::vector<lcr::Value> values;
+  update.new_tuple().read(values);
+  bool has_key = false;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool is_key = i < table_.columns.size() && table_.columns[i].is_key;
+    if (!is_key) values[i] = {};
+    if (values[i].mark == lcr::ValueMark::unchanged) return std::unexpected(lacks_key(update));
+    has_key = has_key || is_key;
+  }
+  // The old keys of a partition's rows come by the partition's identity, which may be another.
+  if (!has_key || table_.is_partitioned) return std::unexpected(lacks_key(update));
+  return lcr::make_tuple(values);
+}
+
+base::Error RowFilter::lacks_key(const lcr::FrameView& update) const {
+  return rules::undecidable(table_, update.kind(), rules::Move::out_of, "the row's key");
 }
 
 lcr::RowFrame as_insert(lcr::RowFrame update, std::span<const std::byte> row) {
@@ -106,9 +132,13 @@ lcr::RowFrame as_insert(lcr::RowFrame update, std::span<const std::byte> row) {
   return update;
 }
 
-lcr::RowFrame as_delete(lcr::RowFrame update) {
-  // Only an old tuple can have said that the row was inside, where the new one says that it is not.
-  assert(!update.old_tuple.empty());
+lcr::RowFrame as_delete(lcr::RowFrame update, std::span<const std::byte> key) {
+  // Without a policy, only an old tuple can have said that the row was inside, where the new one says that it is not.
+  assert(update.old_tuple.empty() != key.empty());
+  if (!key.empty()) {
+    update.old_tuple = key;
+    update.flags |= lcr::kOldKey;
+  }
   update.kind = lcr::FrameKind::remove;
   update.new_tuple = {};
   return update;
@@ -116,7 +146,11 @@ lcr::RowFrame as_delete(lcr::RowFrame update) {
 
 RowFilters::RowFilters(const StreamRules& rules, base::Conninfo conninfo, pg::ConnectOptions options,
                        const base::Clock& clock)
-    : rules_(rules), conninfo_(std::move(conninfo)), options_(within_patience(std::move(options))), clock_(clock) {
+    : rules_(rules),
+      conninfo_(std::move(conninfo)),
+      options_(within_patience(std::move(options))),
+      clock_(clock),
+      policy_log_(clock) {
   for (const auto& [table, sets] : rules_.tables) {
     if (sets.has_any()) counters_.try_emplace(table);
   }
@@ -132,6 +166,7 @@ std::vector<telemetry::RuleSample> RowFilters::sample() const {
                       .dropped = count(RowFilter::Fate::drop),
                       .became_inserts = count(RowFilter::Fate::becomes_insert),
                       .became_deletes = count(RowFilter::Fate::becomes_delete),
+                      .by_policy = counters[RowFilter::kByPolicy].get(),
                       .place = {}});
     source_filters_.complete(tables.back());
   }
@@ -267,7 +302,7 @@ base::Result<std::unique_ptr<RowFilter>> RowFilters::make(const lcr::TableDescri
   if (!compiled) return std::unexpected(rules::error_of(compiled.error(), seen));
   source_filters_.look_again(table.relation, ruled->first, ruled->second, seen, rules_.source);
   return std::make_unique<RowFilter>(std::move(*compiled), std::move(seen), rules_.source, transaction_, scratch_,
-                                     counters_.at(ruled->first));
+                                     counters_.at(ruled->first), &policy_log_);
 }
 
 base::Result<MadeTransformation> RowFilters::make_transformation(const lcr::TableDescription& table,

@@ -16,6 +16,7 @@
 #include "base/ids.h"
 #include "base/networks.h"
 #include "capture/catalogue_look.h"
+#include "capture/policy_log.h"
 #include "capture/ruled_relations.h"
 #include "capture/source_filters.h"
 #include "capture/stream_rules.h"
@@ -42,18 +43,21 @@ class RowFilter {
     becomes_insert,  // an update that brings the row into the subset
     becomes_delete,  // and one that takes it out
   };
-  // Changes of a table by their fate. Writer: the agent that judges. Readers: anybody.
-  using Counters = std::array<telemetry::Counter, 4>;
+  // Changes of a table by their fate, then those that a rule's policy decided. Writer: the agent that judges. Readers:
+  // anybody.
+  using Counters = std::array<telemetry::Counter, 5>;
+  static constexpr size_t kByPolicy = 4;
 
-  // The others outlive it.
+  // The others outlive it. `log`: null: nothing is logged.
   RowFilter(rules::TableRules compiled, rules::RuleTable table, const std::string& source,
-            const TransactionFacts& transaction, rules::Scratch& scratch, Counters& counters)
+            const TransactionFacts& transaction, rules::Scratch& scratch, Counters& counters, PolicyLog* log)
       : compiled_(std::move(compiled)),
         table_(std::move(table)),
         source_(source),
         transaction_(transaction),
         scratch_(scratch),
-        counters_(counters) {
+        counters_(counters),
+        log_(log) {
     for (uint16_t i = 0; i < table_.columns.size(); ++i) {
       if (!table_.columns[i].enum_labels.empty()) enums_.push_back(i);
     }
@@ -64,16 +68,20 @@ class RowFilter {
   bool knows_labels_of(const lcr::FrameView& change);
 
   // Of a change of the table, which it counts. Fails with rule_undecidable or rule_failed. Allocates nothing unless it
-  // fails.
+  // fails or logs.
   base::Result<Fate> judge(const lcr::FrameView& change);
 
   // The tuple of the INSERT that an update becomes: its new row, whose unchanged values come from the old one. Fails
   // with rule_undecidable where they did not.
   base::Result<std::vector<std::byte>> inserted_row(const lcr::FrameView& update) const;
+  // The old tuple of the DELETE that an update becomes, where the update has none: the key, which it did not change
+  // then. Empty: the update has one. Fails with rule_undecidable where the key did not come.
+  base::Result<std::vector<std::byte>> deleted_key(const lcr::FrameView& update) const;
 
  private:
   base::Result<Fate> decide(const lcr::FrameView& change);
   base::Result<bool> passes(const lcr::FrameView& change, rules::Row plain);
+  base::Error lacks_key(const lcr::FrameView& update) const;
 
   rules::TableRules compiled_;
   bool knows_labels_in(const lcr::TupleView& row);
@@ -85,11 +93,13 @@ class RowFilter {
   const TransactionFacts& transaction_;  // of the change that is judged
   rules::Scratch& scratch_;
   Counters& counters_;
+  PolicyLog* const log_;
+  rules::Judgement by_policy_;  // of the change that is judged, if a policy has decided: the first
 };
 
-// The change that an update of a subset becomes. `row` is inserted_row().
+// The change that an update of a subset becomes. `row` is inserted_row(), `key` deleted_key().
 lcr::RowFrame as_insert(lcr::RowFrame update, std::span<const std::byte> row);
-lcr::RowFrame as_delete(lcr::RowFrame update);
+lcr::RowFrame as_delete(lcr::RowFrame update, std::span<const std::byte> key);
 
 struct MadeTransformation {
   std::unique_ptr<transform::RowTransformation> steps = {};  // null: the table has none
@@ -137,6 +147,7 @@ class RowFilters {
   const base::Conninfo conninfo_;
   const pg::ConnectOptions options_;
   const base::Clock& clock_;
+  PolicyLog policy_log_;
   std::optional<pg::Connection> connection_;
   std::chrono::steady_clock::time_point opened_;
   std::string source_;  // the server's cluster and the database

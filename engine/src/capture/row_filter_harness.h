@@ -175,6 +175,7 @@ class RowFilterTest : public testing::Test {
     return {sample.passed, sample.dropped, sample.became_inserts, sample.became_deletes};
   }
   using Counted = std::array<uint64_t, 4>;
+  uint64_t decided_by_policy() const { return filters_->sample().at(0).by_policy; }
 
   // Of the messages that follow: where the source's WAL ends.
   base::Lsn go_on() {

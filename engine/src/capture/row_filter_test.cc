@@ -82,6 +82,59 @@ TEST_F(RowFilterTest, WhatFailsStopsWithItsSqlstate) {
   EXPECT_FALSE(stopped.error().message.contains("secret"));
 }
 
+Rule with(rules::OnError policy, Rule rule) {
+  rule.on_error = policy;
+  return rule;
+}
+
+TEST_F(RowFilterTest, APolicyDecidesWhatCannotBeDecided) {
+  open(std::vector{with(rules::OnError::as_false, rule("1 / (id - 3) = 1"))},
+       std::vector{with(rules::OnError::as_true, rule("region = 'north'"))});
+  describe("orders");
+  EXPECT_EQ(words_of(insert({"1", "north", "a"})), Words{"I 1,north,a"});
+  EXPECT_EQ(words_of(insert({"1", "south", "a"})), Words{});
+  EXPECT_EQ(words_of(insert({"4", "north", "a"})), Words{}) << "1 / 1 = 1";
+  EXPECT_EQ(decided_by_policy(), 0U);
+  EXPECT_EQ(words_of(insert({"3", "north", "a"})), Words{"I 3,north,a"});
+  EXPECT_EQ(words_of(insert({"3", "south", "a"})), Words{}) << "the positive rule decides that";
+  EXPECT_EQ(decided_by_policy(), 1U);
+  EXPECT_EQ(words_of(remove('K', {"1", kNull, kNull})), Words{"D key 1,-,-"});
+  EXPECT_EQ(words_of(update({"1", "?", "b"})), Words{"U 1,?,b"});
+  EXPECT_EQ(words_of(remove('K', {"4", kNull, kNull})), Words{}) << "the negative rule is true for it";
+  EXPECT_EQ(decided_by_policy(), 3U);
+  EXPECT_EQ(counted(), (Counted{4, 4, 0, 0}));
+}
+
+// The row before is known by its key alone: inside or outside, as the policy says.
+TEST_F(RowFilterTest, APolicyDecidesForBothRowsOfASubset) {
+  open({}, std::vector{with(rules::OnError::as_true, rule("region = 'north'", true))});
+  describe("orders");
+  EXPECT_EQ(words_of(update({"1", "north", "a"})), Words{"U 1,north,a"});
+  EXPECT_EQ(words_of(update({"1", "south", "a"})), Words{"D key 1,-,-"});
+  const auto last = lcr::FrameView::decode(sink_.last);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->header().flags, lcr::kOldKey);
+  EXPECT_EQ(words_of(update({"2", "south", "a"}, 'K', {"1", kNull, kNull})), Words{"D key 1,-,-"});
+  EXPECT_EQ(words_of(update({"1", "?", "b"})), Words{"U 1,?,b"});
+  EXPECT_EQ(words_of(remove('K', {"1", kNull, kNull})), Words{"D key 1,-,-"});
+  EXPECT_EQ(counted(), (Counted{3, 0, 0, 2}));
+  EXPECT_EQ(decided_by_policy(), 5U);
+  open({}, std::vector{with(rules::OnError::as_false, rule("region = 'north'", true))});
+  describe("orders");
+  EXPECT_EQ(words_of(update({"1", "north", "a"})), Words{"I 1,north,a"});
+  EXPECT_EQ(words_of(update({"1", "south", "a"})), Words{});
+  EXPECT_EQ(words_of(remove('K', {"1", kNull, kNull})), Words{});
+  // An INSERT needs the whole row, whatever the policy is.
+  EXPECT_EQ(words_of(update({"1", "north", "?"})), Words{"rule_undecidable"});
+}
+
+TEST_F(RowFilterTest, ADeleteByPolicyNeedsTheKey) {
+  open({}, std::vector{with(rules::OnError::as_true, rule("region = 'north'", true))});
+  describe("orders", 'n');
+  EXPECT_EQ(words_of(update({"1", "north", "a"})), Words{"U 1,north,a"});
+  EXPECT_EQ(words_of(update({"?", "south", "a"})), Words{"rule_undecidable"});
+}
+
 TEST_F(RowFilterTest, ARuleThatDoesNotFitIsRefusedWithItsPlace) {
   open({}, std::vector{rule("region = 'north'\n and missing = 1")});
   describe("orders");

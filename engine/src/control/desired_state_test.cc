@@ -191,6 +191,7 @@ TEST(DesiredState, KeepsTheRulesOfADestinationThroughTheDisk) {
   const DestinationDefinition& destination = stream.destinations[0];
   ASSERT_EQ(destination.rules.size(), 1u);
   EXPECT_EQ(destination.rules.at({"public", "customers"}).negative->front().name, "no_guests");
+  EXPECT_EQ(destination.rules.at({"public", "customers"}).negative->front().on_error, OnRuleError::as_false);
   EXPECT_EQ(delivery_to(stream, destination).destination.rules, destination.rules);
   const auto again = parse_stored_desired(serialise(*parsed));
   ASSERT_TRUE(again) << again.error().message;
@@ -248,6 +249,8 @@ TEST(DesiredState, RefusesRulesThatNobodyCanKeep) {
   EXPECT_EQ(with({{"negative", {{{"name", "r"}, {"subset", true}}}}}), "/negative/0/subset");
   EXPECT_EQ(positive({{"name", "r"}, {"scope", "database"}}), "/positive/0/scope");
   EXPECT_EQ(positive({{"name", "r"}, {"scope", 1}}), "/positive/0/scope");
+  EXPECT_EQ(positive({{"name", "r"}, {"on_error", "skip"}}), "/positive/0/on_error");
+  EXPECT_EQ(positive({{"name", "r"}, {"on_error", true}}), "/positive/0/on_error");
   EXPECT_EQ(with({{"positive", {{{"name", "a"}, {"subset", true}}, {{"name", "b"}}}}}), "/positive/1/subset");
   EXPECT_EQ(with({{"positive", {{{"name", "r"}}}}, {"negative", {{{"name", "r"}}}}}), "/negative/0/name");
 }

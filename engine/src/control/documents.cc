@@ -93,6 +93,7 @@ json to_json(const std::optional<RuleCounts>& counts) {
                       {"dropped", table.dropped},
                       {"became_inserts", table.became_inserts},
                       {"became_deletes", table.became_deletes},
+                      {"by_policy", table.by_policy},
                       {"at_source", to_json(table.place)},
                       {"at_engine_because", table.place.reason.empty() ? json(nullptr) : json(table.place.reason)}});
   }

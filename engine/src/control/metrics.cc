@@ -180,6 +180,10 @@ constexpr auto kMetrics = std::to_array<SampleMetric>({
       "source does not send is not counted. "
       "Without a destination: by the stream's rules."}},
     {"",
+     {"thalweg_rule_policy_changes_total", "counter", "", "stream,destination,schema,table",
+      "Changes of a table that on_error of a rule has decided, because its condition could not be evaluated. They are "
+      "among those of thalweg_rule_changes_total. Without a destination: by the stream's rules."}},
+    {"",
      {"thalweg_error_queue_transactions", "gauge", "", "stream,destination",
       "Transactions parked in the destination's error queue."}},
     {"",
@@ -338,6 +342,7 @@ void add_rule_counts(Exposition& out, const std::string& target, const RuleCount
     add("dropped", table.dropped);
     add("became_insert", table.became_inserts);
     add("became_delete", table.became_deletes);
+    out.add("thalweg_rule_policy_changes_total", labels, static_cast<double>(table.by_policy));
   }
 }
 

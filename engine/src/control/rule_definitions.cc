@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +17,7 @@ constexpr size_t kNameBytesMax = 63;
 constexpr size_t kConditionBytesMax = size_t{64} << 10;
 constexpr std::array<std::string_view, 4> kOperationNames = {"INSERT", "UPDATE", "DELETE", "TRUNCATE"};
 constexpr std::array<std::string_view, 3> kScopeNames = {"table", "schema", "global"};
+constexpr std::array<std::string_view, 3> kOnErrorNames = {"stop", "as_true", "as_false"};
 
 base::Result<void> read_operations(ObjectReader& reader, std::set<RuledOperation>& out) {
   const json* const value = reader.member("operations", false);
@@ -38,12 +40,14 @@ base::Result<void> read_operations(ObjectReader& reader, std::set<RuledOperation
   return {};
 }
 
-RuleScope read_scope(ObjectReader& reader) {
-  if (reader.member("scope", false) == nullptr) return RuleScope::table;
-  const auto* const found = std::ranges::find(kScopeNames, reader.string("scope", 1, kNameBytesMax));
-  if (found != kScopeNames.end()) return static_cast<RuleScope>(found - kScopeNames.begin());
-  reader.refuse("scope", fmt::format("must be one of {}", fmt::join(kScopeNames, ", ")));
-  return RuleScope::table;
+// The member's value, of type T with these names; left out: the first.
+template <typename T>
+T read_name(ObjectReader& reader, std::string_view member, std::span<const std::string_view> names) {
+  if (reader.member(member, false) == nullptr) return T{};
+  const auto found = std::ranges::find(names, reader.string(member, 1, kNameBytesMax));
+  if (found != names.end()) return static_cast<T>(found - names.begin());
+  reader.refuse(member, fmt::format("must be one of {}", fmt::join(names, ", ")));
+  return T{};
 }
 
 base::Result<RuleDefinition> read_rule(const json& value, const std::string& pointer, bool positive) {
@@ -53,7 +57,8 @@ base::Result<RuleDefinition> read_rule(const json& value, const std::string& poi
   THALWEG_TRY(read_operations(reader, rule.operations));
   if (reader.member("condition", false)) rule.condition = reader.string("condition", 1, kConditionBytesMax);
   rule.subset = reader.boolean("subset", false);
-  rule.scope = read_scope(reader);
+  rule.scope = read_name<RuleScope>(reader, "scope", kScopeNames);
+  rule.on_error = read_name<OnRuleError>(reader, "on_error", kOnErrorNames);
   if (rule.subset && !positive) reader.refuse("subset", "cannot stand in a negative rule");
   if (rule.subset && !rule.operations.empty()) reader.refuse("subset", "cannot stand beside operations");
   THALWEG_TRY(reader.finish());
@@ -92,6 +97,7 @@ json to_json(const std::vector<RuleDefinition>& rules) {
     if (!rule.condition.empty()) document["condition"] = rule.condition;
     if (rule.subset) document["subset"] = true;
     if (rule.scope != RuleScope::table) document["scope"] = kScopeNames[static_cast<size_t>(rule.scope)];
+    if (rule.on_error != OnRuleError::stop) document["on_error"] = kOnErrorNames[static_cast<size_t>(rule.on_error)];
     list.push_back(std::move(document));
   }
   return list;

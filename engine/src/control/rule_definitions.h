@@ -25,12 +25,16 @@ std::optional<RuledOperation> operation_named(std::string_view name);  // none: 
 // Where a rule of a table comes from: it is its own, its schema's, or for all tables. For messages.
 enum class RuleScope : uint8_t { table, schema, global };
 
+// The policy of a rule for a change for which its condition is undecidable or fails: what the rule counts as.
+enum class OnRuleError : uint8_t { stop, as_true, as_false };
+
 struct RuleDefinition {
   std::string name;
   std::set<RuledOperation> operations;  // empty: all
   std::string condition;                // empty: always
   bool subset = false;                  // its rows are at the destination, whatever updates do with them
   RuleScope scope = RuleScope::table;
+  OnRuleError on_error = OnRuleError::stop;
   bool operator==(const RuleDefinition&) const = default;
 };
 

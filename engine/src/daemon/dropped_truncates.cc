@@ -20,7 +20,9 @@ bool drops_truncate(const control::RulesDefinition& definition, const rules::Rul
   rules::Scratch scratch;
   // Of any transaction.
   const rules::ChangeContext context{.source = source_name, .is_committed = false};
-  return compiled->judge(lcr::FrameView::trusted(frame.data()), context, scratch).decision == rules::Decision::drop;
+  const rules::Judgement judgement = compiled->judge(lcr::FrameView::trusted(frame.data()), context, scratch);
+  // Nothing here is known of the transaction: a policy would decide what the capture decided by its tag or its time.
+  return judgement.decision == rules::Decision::drop && judgement.by_policy == nullptr;
 }
 
 }  // namespace

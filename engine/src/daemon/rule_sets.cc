@@ -39,6 +39,18 @@ rules::Scope scope_of(control::RuleScope scope) {
   return rules::Scope::table;
 }
 
+rules::OnError on_error_of(control::OnRuleError on_error) {
+  switch (on_error) {
+    case control::OnRuleError::as_true:
+      return rules::OnError::as_true;
+    case control::OnRuleError::as_false:
+      return rules::OnError::as_false;
+    case control::OnRuleError::stop:
+      break;
+  }
+  return rules::OnError::stop;
+}
+
 // Without schema and table: the sets are of one table, and stay its rules under another name.
 std::vector<rules::Rule> rule_set(const std::vector<control::RuleDefinition>& definitions) {
   std::vector<rules::Rule> set;
@@ -49,7 +61,8 @@ std::vector<rules::Rule> rule_set(const std::vector<control::RuleDefinition>& de
                    .kinds = kinds_of(rule.operations),
                    .condition = rule.condition,
                    .subset = rule.subset,
-                   .scope = scope_of(rule.scope)});
+                   .scope = scope_of(rule.scope),
+                   .on_error = on_error_of(rule.on_error)});
   }
   return set;
 }

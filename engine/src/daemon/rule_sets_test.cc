@@ -46,6 +46,7 @@ TEST(RuleSetsTest, ADestinationsRulesAreItsOwn) {
   EXPECT_EQ(rules.source, "orders");
   ASSERT_EQ(rules.tables.size(), 1U);
   EXPECT_EQ(rules.tables.at({"public", "customers"}).negative->front().name, "no_guests");
+  EXPECT_EQ(rules.tables.at({"public", "customers"}).negative->front().on_error, rules::OnError::as_false);
   EXPECT_EQ(rules.plain_tables,
             (std::set<capture::TableKey>{{"public", "audit"}, {"public", "events"}, {"public", "orders"}}));
 }
@@ -55,6 +56,9 @@ TEST(RuleSetsTest, OtherRulesEndTheSessions) {
   const control::StreamDefinition before = example();
   control::StreamDefinition after = before;
   EXPECT_TRUE(goes_on_with(before, after));
+  after.rules.at({"public", "orders"}).positive->front().on_error = control::OnRuleError::as_true;
+  EXPECT_FALSE(goes_on_with(before, after)) << "a policy is a part of its rule";
+  after = before;
   after.rules.begin()->second.negative.emplace();
   EXPECT_FALSE(goes_on_with(before, after));
 }

@@ -115,9 +115,11 @@ base::Result<RuledFrames::Verdict> RuledFrames::judge_row(const lcr::FrameView& 
       put(capture::as_insert(lcr::row_of(change), row));
       return Verdict::pass;
     }
-    case RowFilter::Fate::becomes_delete:
-      put(capture::as_delete(lcr::row_of(change)));
+    case RowFilter::Fate::becomes_delete: {
+      THALWEG_ASSIGN(const auto key, table->filter->deleted_key(change));
+      put(capture::as_delete(lcr::row_of(change), key));
       return Verdict::pass;
+    }
   }
   return Verdict::pass;
 }

@@ -137,7 +137,7 @@ class Trial {
         source_(source),
         time_(time),
         makes_subset_(compiled.make_subset()),
-        filter_(std::move(compiled), table, source, transaction_, scratch_, counters_) {
+        filter_(std::move(compiled), table, source, transaction_, scratch_, counters_, nullptr) {
     add(sets.negative, false);
     add(sets.positive, true);
   }
@@ -189,6 +189,10 @@ class Trial {
     if (fate == Fate::becomes_insert) {
       const auto row = filter_.inserted_row(frame);  // which a value that did not come may be missing from
       if (!row) return std::unexpected(row.error());
+    }
+    if (fate == Fate::becomes_delete) {
+      const auto key = filter_.deleted_key(frame);
+      if (!key) return std::unexpected(key.error());
     }
     return fate;
   }

@@ -10,6 +10,8 @@ namespace thalweg::rules {
 
 namespace {
 
+constexpr std::string_view kPolicy = "With on_error, the rule can count as true or as not true for such changes";
+
 base::Error error_about(base::ErrorCode code, const RuleTable& table, std::string message) {
   base::Error error = base::fail(code, std::move(message)).error();
   error.table = pg::quote_table(table.schema, table.name);
@@ -71,13 +73,13 @@ base::Error error_of(const Judgement& judgement, const RuleTable& table, lcr::Fr
                     rule, change_of_table));
   }
   if (judgement.decision == Decision::undecidable) {
-    return error_about(
-        base::ErrorCode::rule_undecidable, table,
-        fmt::format("{} needs a value that this {} did not bring. {}.", rule, change_of_table, cure_for(table)));
+    return error_about(base::ErrorCode::rule_undecidable, table,
+                       fmt::format("{} needs a value that this {} did not bring. {}. {}.", rule, change_of_table,
+                                   cure_for(table), kPolicy));
   }
-  base::Error error =
-      error_about(base::ErrorCode::rule_failed, table,
-                  fmt::format("{} failed on this {}: {}.", rule, change_of_table, message_of(judgement.failure)));
+  base::Error error = error_about(
+      base::ErrorCode::rule_failed, table,
+      fmt::format("{} failed on this {}: {}. {}.", rule, change_of_table, message_of(judgement.failure), kPolicy));
   error.sqlstate = sqlstate_of(judgement.failure);
   return error;
 }
@@ -86,15 +88,15 @@ base::Error perhaps_undecidable(const Rule& rule, const RuleTable& table) {
   return error_about(
       base::ErrorCode::rule_undecidable, table,
       fmt::format("{} needs a value that an UPDATE{} does not bring if it is long and stays as it was: "
-                  "PostgreSQL stores it apart. {}.",
-                  rule_of(rule.name, rule.scope, table), about("of", rule.scope, table), cure_for(table)));
+                  "PostgreSQL stores it apart. {}. {}.",
+                  rule_of(rule.name, rule.scope, table), about("of", rule.scope, table), cure_for(table), kPolicy));
 }
 
-base::Error undecidable(const RuleTable& table, lcr::FrameKind change, std::string_view lacking) {
-  return error_about(
-      base::ErrorCode::rule_undecidable, table,
-      fmt::format("This {} of {} moves a row into the subset of the rules and did not bring {}. {}.",
-                  operation_of(change), pg::quote_table(table.schema, table.name), lacking, cure_for(table)));
+base::Error undecidable(const RuleTable& table, lcr::FrameKind change, Move move, std::string_view lacking) {
+  return error_about(base::ErrorCode::rule_undecidable, table,
+                     fmt::format("This {} of {} moves a row {} the subset of the rules and did not bring {}. {}.",
+                                 operation_of(change), pg::quote_table(table.schema, table.name),
+                                 move == Move::into ? "into" : "out of", lacking, cure_for(table)));
 }
 
 }  // namespace thalweg::rules

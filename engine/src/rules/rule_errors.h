@@ -14,7 +14,9 @@ base::Error error_of(const RuleRefusal& refusal, const RuleTable& table);
 base::Error error_of(const Judgement& judgement, const RuleTable& table, lcr::FrameKind change, bool is_known = true);
 // rule_undecidable, of a rule that needs a long value which an update may not bring.
 base::Error perhaps_undecidable(const Rule& rule, const RuleTable& table);
-// rule_undecidable: `lacking` is what the change did not bring.
-base::Error undecidable(const RuleTable& table, lcr::FrameKind change, std::string_view lacking);
+// Where an update moves its row, in a subset.
+enum class Move : uint8_t { into, out_of };
+// rule_undecidable, whatever the policies say: `lacking` is what the change did not bring.
+base::Error undecidable(const RuleTable& table, lcr::FrameKind change, Move move, std::string_view lacking);
 
 }  // namespace thalweg::rules

@@ -107,34 +107,23 @@ std::expected<TableRules, RuleRefusal> TableRules::compile(const RuleSets& sets,
   return made;
 }
 
-std::optional<Judgement> TableRules::find_true(std::vector<Compiled>& rules, Decision decision,
-                                               const lcr::FrameView& frame, const ChangeContext& context,
-                                               Scratch& scratch, Row plain) const {
+TableRules::Finding TableRules::find_true(std::vector<Compiled>& rules, const lcr::FrameView& frame,
+                                          const ChangeContext& context, Scratch& scratch, Row plain) const {
   const Kinds kind = kind_of(frame.kind());
-  std::optional<Judgement> unclear;
+  Finding finding;
   for (Compiled& compiled : rules) {
     if ((compiled.rule->kinds & kind) == 0) continue;
     // A TRUNCATE has no row, and empties a subset whatever the conditions say of rows. A rule that names it means it.
     const bool empties_subset = makes_subset_ && kind == kTruncate && compiled.rule->kinds == kEveryKind;
     if (empties_subset && !compiled.rule->subset && compiled.condition) continue;
-    if (!compiled.condition || empties_subset) return Judgement{.decision = decision, .rule = compiled.rule};
+    if (!compiled.condition || empties_subset) return {.is_true = compiled.rule, .unclear = {}};
     const Verdict verdict = compiled.condition->evaluate(frame, context, scratch, plain);
-    switch (verdict.outcome) {
-      case Outcome::is_true:
-        return Judgement{.decision = decision, .rule = compiled.rule};
-      case Outcome::undecidable:
-        if (!unclear) unclear = Judgement{.decision = Decision::undecidable, .rule = compiled.rule};
-        break;
-      case Outcome::failed:
-        if (!unclear) {
-          unclear = Judgement{.decision = Decision::failed, .rule = compiled.rule, .failure = verdict.failure};
-        }
-        break;
-      default:
-        break;
-    }
+    if (verdict.outcome == Outcome::is_true) return {.is_true = compiled.rule, .unclear = {}};
+    if (verdict.outcome != Outcome::undecidable && verdict.outcome != Outcome::failed) continue;
+    Unclear& first = finding.unclear[static_cast<size_t>(compiled.rule->on_error)];
+    if (first.rule == nullptr) first = {.rule = compiled.rule, .failure = verdict.failure};
   }
-  return unclear;
+  return finding;
 }
 
 uint8_t TableRules::kinds_decided_by(const std::vector<Compiled>& rules) {
@@ -162,7 +151,8 @@ std::vector<OldRowRead> TableRules::rules_of_old_rows() const {
   for_each_condition([&](const Compiled& compiled, uint8_t kinds) {
     const bool plain_too = (kinds & kDelete) != 0 || (makes_subset_ && (kinds & kUpdate) != 0);
     const bool meets_old_rows = (kinds & (kUpdate | kDelete)) != 0;
-    if (meets_old_rows && compiled.condition->needs_old_row(plain_too)) {
+    const bool stops = compiled.rule->on_error == OnError::stop;
+    if (stops && meets_old_rows && compiled.condition->needs_old_row(plain_too)) {
       found.push_back({.rule = compiled.rule, .kinds = kinds});
     }
   });
@@ -173,21 +163,46 @@ std::vector<const Rule*> TableRules::rules_of_long_values() const {
   std::vector<const Rule*> found;
   for_each_condition([&](const Compiled& compiled, uint8_t kinds) {
     const bool brings_in = may_lack_values_ && compiled.rule->subset;
-    const bool reads = compiled.condition->reads_long_values();
+    const bool reads = compiled.rule->on_error == OnError::stop && compiled.condition->reads_long_values();
     if ((kinds & kUpdate) != 0 && (reads || brings_in)) found.push_back(compiled.rule);
   });
   return found;
 }
 
+Judgement TableRules::stopped_by(const Unclear& unclear) {
+  const bool has_failed = unclear.failure != Failure::none;
+  return {.decision = has_failed ? Decision::failed : Decision::undecidable,
+          .rule = unclear.rule,
+          .failure = unclear.failure};
+}
+
 Judgement TableRules::judge(const lcr::FrameView& frame, const ChangeContext& context, Scratch& scratch, Row plain) {
-  std::optional<Judgement> negative;
-  if (!negative_.empty()) negative = find_true(negative_, Decision::drop, frame, context, scratch, plain);
-  if (negative && negative->decision == Decision::drop) return *negative;
-  std::optional<Judgement> positive;
-  if (!positive_.empty()) positive = find_true(positive_, Decision::pass, frame, context, scratch, plain);
-  const Judgement rest = positive.value_or(Judgement{.decision = otherwise_});
+  Finding negative;
+  if (!negative_.empty()) negative = find_true(negative_, frame, context, scratch, plain);
+  if (negative.is_true != nullptr) return {.decision = Decision::drop, .rule = negative.is_true};
+  Finding positive;
+  if (!positive_.empty()) positive = find_true(positive_, frame, context, scratch, plain);
+  const bool lets_pass = positive.is_true != nullptr || otherwise_ == Decision::pass;
   // Where the positive set drops the change, it does not matter what the negative set could not decide.
-  return negative && rest.decision != Decision::drop ? *negative : rest;
+  if (!lets_pass && !positive.is_unclear()) return {.decision = Decision::drop};
+  if (lets_pass && !negative.is_unclear()) return {.decision = Decision::pass, .rule = positive.is_true};
+  return judge_by_policy(negative, positive);
+}
+
+Judgement TableRules::judge_by_policy(const Finding& negative, const Finding& positive) const {
+  const auto decided = [](Decision decision, const Unclear& by) {
+    return Judgement{.decision = decision, .rule = by.rule, .failure = by.failure, .by_policy = by.rule};
+  };
+  const Unclear& dropping = negative.of(OnError::as_true);
+  if (dropping.rule != nullptr) return decided(Decision::drop, dropping);
+  const bool lets_pass = positive.is_true != nullptr || otherwise_ == Decision::pass;
+  const Unclear& passing = positive.of(OnError::as_true);
+  const bool may_pass = lets_pass || passing.rule != nullptr;
+  const Unclear& open = positive.of(OnError::stop);
+  if (!may_pass && open.rule == nullptr) return decided(Decision::drop, positive.of(OnError::as_false));
+  if (negative.of(OnError::stop).rule != nullptr) return stopped_by(negative.of(OnError::stop));
+  if (!may_pass) return stopped_by(open);
+  return decided(Decision::pass, lets_pass ? negative.of(OnError::as_false) : passing);
 }
 
 }  // namespace thalweg::rules

@@ -1,5 +1,10 @@
 #include "rules/rule_set.h"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "rules/rule_samples.h"
@@ -93,6 +98,109 @@ TEST(RuleSetTest, TheFirstRuleThatCannotBeDecidedIsTold) {
   EXPECT_EQ(judgement.decision, Decision::failed);
   ASSERT_NE(judgement.rule, nullptr);
   EXPECT_EQ(judgement.rule->name, "fails");
+}
+
+Rule with(OnError policy, Rule rule) {
+  rule.on_error = policy;
+  return rule;
+}
+
+// Both sets in three-valued logic, where a rule that is unclear is unknown, and then where it counts as its policy
+// says.
+TEST(RuleSetTest, APolicyDecidesExactlyWhereTheRulesDoNot) {
+  enum class Truth : uint8_t { no, unknown, yes };
+  struct Kind {
+    const char* condition;
+    OnError policy;
+    Truth truth;
+    bool fails;
+  };
+  const std::vector<Kind> kinds = {
+      {"n = 0", OnError::stop, Truth::yes, false},
+      {"n = 1", OnError::as_true, Truth::no, false},
+      {"1 / n = 1", OnError::stop, Truth::unknown, true},
+      {"1 / n = 1", OnError::as_true, Truth::unknown, true},
+      {"1 / n = 1", OnError::as_false, Truth::unknown, true},
+      {"label = 'x'", OnError::stop, Truth::unknown, false},
+      {"label = 'x'", OnError::as_true, Truth::unknown, false},
+      {"label = 'x'", OnError::as_false, Truth::unknown, false},
+  };
+  const SampleFrame frame = SampleFrame::insert({SampleValue::int4(1), SampleValue::int4(0), SampleValue::unchanged()});
+  // Sets of none, one or two rules; without any, a set is none.
+  std::vector<std::vector<size_t>> sets = {{}};
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    sets.push_back({i});
+    for (size_t j = 0; j < kinds.size(); ++j) sets.push_back({i, j});
+  }
+  const auto any = [&](const std::vector<size_t>& set, bool by_policy) {
+    Truth truth = Truth::no;
+    for (const size_t i : set) {
+      Truth of_rule = kinds[i].truth;
+      if (by_policy && of_rule == Truth::unknown) {
+        if (kinds[i].policy == OnError::as_true) of_rule = Truth::yes;
+        if (kinds[i].policy == OnError::as_false) of_rule = Truth::no;
+      }
+      truth = std::max(truth, of_rule);
+    }
+    return truth;
+  };
+  const auto passes = [&](const std::vector<size_t>& negative, const std::vector<size_t>& positive, bool by_policy) {
+    const auto opposite = static_cast<Truth>(2 - static_cast<int>(any(negative, by_policy)));
+    return std::min(opposite, positive.empty() ? Truth::yes : any(positive, by_policy));
+  };
+  const auto rules_of = [&](const std::vector<size_t>& set, const char* name) {
+    std::vector<Rule> rules;
+    for (size_t i = 0; i < set.size(); ++i) {
+      rules.push_back(with(kinds[set[i]].policy, rule(name + std::to_string(i), kinds[set[i]].condition)));
+    }
+    return rules.empty() ? Set{} : Set{rules};
+  };
+  for (const auto& negative : sets) {
+    for (const auto& positive : sets) {
+      const RuleSets both{.negative = rules_of(negative, "n"), .positive = rules_of(positive, "p")};
+      Scratch scratch;
+      auto compiled = TableRules::compile(both, sample_rule_table());
+      ASSERT_TRUE(compiled);
+      const Judgement judgement = compiled->judge(frame.view(), {.source = "here"}, scratch);
+      const Truth alone = passes(negative, positive, false);
+      const Truth with_policies = passes(negative, positive, true);
+      const bool decides = judgement.decision == Decision::pass || judgement.decision == Decision::drop;
+      const std::string about = testing::PrintToString(negative) + " " + testing::PrintToString(positive);
+      ASSERT_EQ(decides, with_policies != Truth::unknown) << about;
+      ASSERT_EQ(judgement.by_policy != nullptr, decides && alone == Truth::unknown) << about;
+      if (decides) {
+        ASSERT_EQ(judgement.decision == Decision::pass, with_policies == Truth::yes) << about;
+      } else {
+        ASSERT_NE(judgement.rule, nullptr) << about;
+        ASSERT_EQ(judgement.rule->on_error, OnError::stop) << about;
+        ASSERT_EQ(judgement.decision == Decision::failed, judgement.rule->condition == "1 / n = 1") << about;
+      }
+      if (judgement.by_policy != nullptr) {
+        ASSERT_NE(judgement.by_policy->on_error, OnError::stop) << about;
+        ASSERT_EQ(judgement.failure != Failure::none, judgement.by_policy->condition == "1 / n = 1") << about;
+      }
+    }
+  }
+}
+
+TEST(RuleSetTest, ARuleWithAPolicyIsNotForeseenToStop) {
+  const auto foreseen = [](OnError policy, const char* condition, bool subset) {
+    Rule made = with(policy, rule("r", condition));
+    made.subset = subset;
+    const RuleSets sets{.negative = {}, .positive = std::vector{made}};
+    RuleTable table = sample_rule_table();
+    table.columns[2].may_be_long = true;
+    const auto rules = TableRules::compile(sets, table);
+    EXPECT_TRUE(rules);
+    return std::pair(rules->rules_of_old_rows().size(), rules->rules_of_long_values().size());
+  };
+  EXPECT_EQ(foreseen(OnError::stop, "n = 7", false).first, 1U);
+  EXPECT_EQ(foreseen(OnError::as_true, "n = 7", false).first, 0U);
+  EXPECT_EQ(foreseen(OnError::as_false, "n = 7", true).first, 0U);
+  // The INSERT that an update becomes needs the long value whatever the policy is.
+  EXPECT_EQ(foreseen(OnError::as_false, "n = 7", true).second, 1U);
+  EXPECT_EQ(foreseen(OnError::stop, "label = 'x'", false).second, 1U);
+  EXPECT_EQ(foreseen(OnError::as_false, "label = 'x'", false).second, 0U);
 }
 
 TEST(RuleSetTest, JudgesTheKindsOfTheRule) {

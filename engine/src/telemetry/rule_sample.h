@@ -21,6 +21,7 @@ struct RuleSample {
   uint64_t dropped = 0;
   uint64_t became_inserts = 0;  // updates that brought a row into the subset
   uint64_t became_deletes = 0;  // and those that took one out
+  uint64_t by_policy = 0;       // of all these: those that a rule's policy decided, since its condition could not be
   RulePlace place = {};
 };
 

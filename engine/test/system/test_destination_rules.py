@@ -100,8 +100,8 @@ def test_what_they_decide_is_counted_for_each(fan: FanOut) -> None:
                     "UPDATE orders SET region = 'east' WHERE id IN (5001, 5002)")
     fan.wait_applied()
     expected = {"passed": 2, "dropped": 1, "became_inserts": 1, "became_deletes": 2}
-    assert counted(fan, "north") == {"schema": "public", "table": "orders", **expected, "at_source": [],
-                                     "at_engine_because": None}
+    assert counted(fan, "north") == {"schema": "public", "table": "orders", **expected, "by_policy": 0,
+                                     "at_source": [], "at_engine_because": None}
     assert fan.status("all")["rule_counts"] is None and scene.engine.status(scene.stream)["rule_counts"] is None
     metrics = str(scene.engine.request("GET", "/metrics")).splitlines()
     labels = f'stream="{scene.stream}",destination="north",schema="public",table="orders"'

@@ -450,7 +450,8 @@ def test_what_rules_decide_is_counted(scene: Scene) -> None:
     counts = scene.engine.status(scene.stream)["rule_counts"]
     # The source does not send the INSERT that the rule drops.
     expected = {"passed": 2 + 2 + 1, "dropped": 1 + 1, "became_inserts": 1, "became_deletes": 2}
-    assert counts["tables"] == [{"schema": "public", "table": "orders", **expected, "at_source": ["INSERT"],
+    assert counts["tables"] == [{"schema": "public", "table": "orders", **expected, "by_policy": 0,
+                                 "at_source": ["INSERT"],
                                  "at_engine_because": "an update may bring a row into the subset, or take it out"}]
     labels = f'stream="{scene.stream}",destination="",schema="public",table="orders"'
     outcomes = zip(("passed", "dropped", "became_insert", "became_delete"), expected.values(), strict=True)

@@ -61,6 +61,7 @@ export type TableTransformations = Schemas["TableTransformations"];
 export type Transformation = TableTransformations["steps"][number];
 export type RuleScope = Schemas["RuleScope"];
 export type RowRule = Schemas["RowRule"];
+export type OnError = Schemas["OnError"];
 export type RuleCounts = Schemas["RuleCounts"];
 export type RuleCountsOfTable = Schemas["RuleCountsOfTable"];
 export type RuledOperation = Schemas["RuledOperation"];

@@ -35,7 +35,12 @@ describe("a body as YAML", () => {
         destinations: [
           {
             database_id: "dest0001",
-            row_rules: [{ scope: "global", positive: [{ name: "small", condition, subset: false }] }],
+            row_rules: [
+              {
+                scope: "global",
+                positive: [{ name: "small", condition, subset: false, on_error: "as_true" }],
+              },
+            ],
           },
         ],
         rules: { include: [{ schema: "public", table: "*" }], exclude: [] },
@@ -53,6 +58,7 @@ destinations:
           - name: small
             condition: "amount < 50 AND item <> '\\"no\\"'"
             subset: false
+            on_error: as_true
 rules:
   include:
     - schema: public

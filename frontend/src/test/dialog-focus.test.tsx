@@ -67,7 +67,14 @@ const ruled = {
   tables: [{ schema, table }],
   rules: {
     include: [{ schema: "public", table: "*" }],
-    row_rules: [{ scope: "table" as const, schema, table, positive: [{ name: "north", subset: false }] }],
+    row_rules: [
+      {
+        scope: "table" as const,
+        schema,
+        table,
+        positive: [{ name: "north", subset: false, on_error: "stop" as const }],
+      },
+    ],
     transformations: [{ schema, table, steps: [{ type: "drop_column" as const, column: "mail" }] }],
   },
   onChange: close,

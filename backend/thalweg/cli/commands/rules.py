@@ -233,8 +233,16 @@ def _called(rule: Json) -> str:
 
 
 def _in_words(rule: Json) -> str:
-    outcome = str(rule["outcome"]).lower()
-    return outcome if rule["before"] is None else f"{rule['before'].lower()} before, {outcome} after"
+    after, before = (_outcome(rule, name) for name in ("outcome", "before"))
+    return after if rule["before"] is None else f"{before} before, {after} after"
+
+
+def _outcome(rule: Json, member: str) -> str:
+    """Those that the rule's policy decides say so."""
+    outcome = str(rule[member])
+    counted = {"TRUE": "true", "FALSE": "not true"}.get(rule.get("counts_as") or "")
+    is_clear = outcome in ("TRUE", "FALSE", "NULL", "OTHER OPERATION")
+    return f"{outcome.lower()}, counted as {counted}" if counted and not is_clear else outcome.lower()
 
 
 def _any_certain(result: Json) -> bool:

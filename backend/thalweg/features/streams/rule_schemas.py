@@ -148,6 +148,10 @@ class RuleOutcome(Resource):
     before: str | None = Field(
         description="The same for the row before an UPDATE, where the rules make a subset; null otherwise."
     )
+    counts_as: str | None = Field(
+        description="TRUE or FALSE: what the rule counts as where `outcome` or `before` is UNDECIDABLE or FAILED, by "
+        "its `on_error`. Null: neither is, or the rule has no policy but to stop."
+    )
 
 
 class RuleStop(Resource):
@@ -205,6 +209,10 @@ class RuleCountsOfTable(Resource):
     dropped: int = Field(description="Without what the source has not sent.")
     became_inserts: int = Field(description="Updates that brought a row into the subset, and are an INSERT there.")
     became_deletes: int = Field(description="Updates that took a row out of the subset, and are a DELETE there.")
+    by_policy: int = Field(
+        description="Changes among all these that `on_error` of a rule has decided, because its condition could not be "
+        "evaluated."
+    )
     at_source: list[str] = Field(
         default=[],
         description="Operations (INSERT, UPDATE) for which the source evaluates the rules: what they drop is not sent, "

@@ -284,8 +284,11 @@ base::Result<bool> FrameTranslator::put_filtered(const lcr::RowFrame& row, Table
       if (!whole) return std::unexpected(placed(whole.error(), row.xid));
       return put_row_frame(as_insert(row, *whole), table);
     }
-    case RowFilter::Fate::becomes_delete:
-      return put_row_frame(as_delete(row), table);
+    case RowFilter::Fate::becomes_delete: {
+      const auto key = table.filter->deleted_key(change);
+      if (!key) return std::unexpected(placed(key.error(), row.xid));
+      return put_row_frame(as_delete(row, *key), table);
+    }
   }
   return true;
 }

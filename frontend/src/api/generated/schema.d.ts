@@ -6033,6 +6033,12 @@ export interface components {
          * @enum {string}
          */
         ObservedStatus: "ENABLED" | "DISABLED" | "ABORTED" | "DROPPED" | "UNKNOWN";
+        /**
+         * OnError
+         * @description A rule's policy for changes for which its condition cannot be evaluated.
+         * @enum {string}
+         */
+        OnError: "stop" | "as_true" | "as_false";
         /** OpenedConflict */
         OpenedConflict: {
             /** Id */
@@ -7137,6 +7143,11 @@ export interface components {
              * @default false
              */
             subset: boolean;
+            /**
+             * @description The rule's policy for a change for which its condition cannot be evaluated, because a value did not come (rule_undecidable) or because it fails (rule_failed): `stop` stops the stream in front of the change, unless other rules decide; `as_true` counts the rule as true for it, and `as_false` as not true, as NULL is. Such changes are counted (`by_policy`) and logged. An initial copy knows no policy: a condition that fails for a row stops it.
+             * @default stop
+             */
+            on_error: components["schemas"]["OnError"];
         };
         /** RuleCounts */
         RuleCounts: {
@@ -7184,6 +7195,11 @@ export interface components {
              */
             became_deletes: number;
             /**
+             * By Policy
+             * @description Changes among all these that `on_error` of a rule has decided, because its condition could not be evaluated.
+             */
+            by_policy: number;
+            /**
              * At Source
              * @description Operations (INSERT, UPDATE) for which the source evaluates the rules: what they drop is not sent, and no count contains it.
              * @default []
@@ -7224,6 +7240,11 @@ export interface components {
              * @description The same for the row before an UPDATE, where the rules make a subset; null otherwise.
              */
             before: string | null;
+            /**
+             * Counts As
+             * @description TRUE or FALSE: what the rule counts as where `outcome` or `before` is UNDECIDABLE or FAILED, by its `on_error`. Null: neither is, or the rule has no policy but to stop.
+             */
+            counts_as: string | null;
         };
         /**
          * RuleProblem

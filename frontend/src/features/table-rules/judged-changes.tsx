@@ -81,9 +81,19 @@ function ruleColumn({ set, rule, scope }: RuleOutcome, number: number): Column<R
 
 function Outcome({ outcome }: { outcome: RuleOutcome | undefined }) {
   if (!outcome) return "–";
-  const after = outcome.outcome.toLowerCase();
+  const after = inWords(outcome.outcome, outcome);
   if (outcome.before === null) return after;
-  return `${outcome.before.toLowerCase()} before, ${after} after`;
+  return `${inWords(outcome.before, outcome)} before, ${after} after`;
+}
+
+const counted: Record<string, string> = { TRUE: "true", FALSE: "not true" };
+
+/** An outcome that the rule's policy decides says so. */
+function inWords(word: string, { counts_as }: RuleOutcome): string {
+  const isUnclear = word === "UNDECIDABLE" || word === "FAILED";
+  return isUnclear && counts_as
+    ? `${word.toLowerCase()}, counted as ${counted[counts_as]}`
+    : word.toLowerCase();
 }
 
 function Change({ change, order }: { change: JudgedChange; order: string[] }) {

@@ -1,9 +1,9 @@
-import { ActionIcon, Checkbox, Code, Fieldset, Group, Stack, Text, TextInput } from "@mantine/core";
+import { ActionIcon, Checkbox, Code, Fieldset, Group, Select, Stack, Text, TextInput } from "@mantine/core";
 import { IconX } from "@tabler/icons-react";
 import type { RuledOperation, RuleProblem, SourceColumn } from "@/api/types";
 import { ToneIcon } from "@/ui/tone";
 import { ConditionField } from "./condition-field";
-import { operations, type RuleDraft } from "./rule-drafts";
+import { operations, policies, type RuleDraft } from "./rule-drafts";
 import { markedLine } from "./rule-place";
 
 interface RowRuleFieldsProps {
@@ -63,6 +63,17 @@ export function RowRuleFields(props: RowRuleFieldsProps) {
           readsRows={readsRows}
           onChange={(condition) => onChange({ ...rule, condition })}
         />
+        {rule.condition.trim() !== "" && (
+          <Select
+            label="If the condition cannot be evaluated"
+            description="For a change that lacks a value which the condition needs, or for which it fails (a division by zero). The initial copy stops at a row for which it fails."
+            data={policies}
+            allowDeselect={false}
+            maw={320}
+            value={rule.onError}
+            onChange={(onError) => onError && onChange({ ...rule, onError })}
+          />
+        )}
         {problems.map((problem) => (
           <PlacedProblem
             key={`${problem.schema}.${problem.table} ${problem.offset} ${problem.message}`}

@@ -73,7 +73,7 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
   };
   const add = (positive: boolean) => {
     const key = Math.max(-1, ...draft.rules.map((rule) => rule.key)) + 1;
-    const added: RuleDraft = { key, positive, name: "", operations: [], condition: "" };
+    const added: RuleDraft = { key, positive, name: "", operations: [], condition: "", onError: "stop" };
     change({ ...draft, rules: [...draft.rules, added] });
   };
   const replace = (rule: RuleDraft) =>

@@ -10,8 +10,13 @@ import { RowRules } from "./row-rules";
 
 const orders: SourceTable = { ...keylessTable, table: "orders", identified: true, replicable: true };
 const all: TableRules = { include: [{ schema: "public", table: "*" }], exclude: [] };
-const north = { name: "north", condition: "regoin = 'north'", subset: true };
-const noPurges = { name: "no_purges", operations: ["DELETE" as const, "TRUNCATE" as const], subset: false };
+const north = { name: "north", condition: "regoin = 'north'", subset: true, on_error: "stop" as const };
+const noPurges = {
+  name: "no_purges",
+  operations: ["DELETE" as const, "TRUNCATE" as const],
+  subset: false,
+  on_error: "stop" as const,
+};
 const ofOrders = { scope: "table" as const, schema: "public", table: "orders" };
 const own = { ...ofOrders, positive: [north], negative: [noPurges] };
 
@@ -68,6 +73,31 @@ describe("RowRules", () => {
     expect(screen.getByText(/north, no_purges/)).toBeVisible();
   });
 
+  it("gives a rule a policy for changes that its condition cannot be evaluated for", async () => {
+    const onChange = vi.fn();
+    renderUi(<Form given={{ ...all, row_rules: [own] }} onChange={onChange} />);
+    await press("Rules of public.orders");
+    await screen.findByRole("dialog", { name: "Rules of public.orders" });
+    const name = "If the condition cannot be evaluated";
+    // The negative rule has no condition.
+    const policy = screen.getByRole("combobox", { name });
+    expect(policy).toHaveValue("Stop the stream");
+    await userEvent.click(policy);
+    await userEvent.click(await screen.findByRole("option", { name: "Treat it as not true" }));
+    await expectNoAxeViolations();
+    await press("Use these rules");
+    const decided = { ...own, positive: [{ ...north, on_error: "as_false" }] };
+    expect(onChange).toHaveBeenLastCalledWith({ ...all, row_rules: [decided] });
+    await press("Rules of public.orders");
+    expect(await screen.findByRole("combobox", { name })).toHaveValue("Treat it as not true");
+    await userEvent.clear(
+      within(screen.getByRole("group", { name: "Positive rule" })).getByRole("textbox", {
+        name: "Condition",
+      }),
+    );
+    expect(screen.queryByRole("combobox", { name })).toBeNull();
+  });
+
   it("shows what the engine finds where it is, until the text changes", async () => {
     const sent: unknown[] = [];
     const finding = {
@@ -108,7 +138,7 @@ describe("RowRules", () => {
   it("gives rules to all tables of a schema, which are checked against them", async () => {
     const onChange = vi.fn();
     const sent: unknown[] = [];
-    const noTests = { name: "no_tests", condition: "tag = 'test'", subset: false };
+    const noTests = { name: "no_tests", condition: "tag = 'test'", subset: false, on_error: "stop" as const };
     const finding = {
       schema: "public",
       table: "orders",
@@ -187,7 +217,13 @@ describe("RowRules", () => {
       "GET /api/v1/databases/source01/columns": { body: { columns: [] } },
       "POST /api/v1/streams:check-rules": { body: { problems: [finding] } },
     });
-    const broken = { name: "no_tests", condition: "id BETWEEN 3 AN 5", operations: null, subset: false };
+    const broken = {
+      name: "no_tests",
+      condition: "id BETWEEN 3 AN 5",
+      operations: null,
+      subset: false,
+      on_error: "stop" as const,
+    };
     const ofSchema = { scope: "schema" as const, schema: "public", negative: [broken] };
     renderUi(<Form given={{ ...all, row_rules: [ofSchema] }} onChange={() => {}} />);
     await press("Rules of the schema public");

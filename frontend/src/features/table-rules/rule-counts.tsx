@@ -7,7 +7,7 @@ import { scopeInWords } from "./rule-scopes";
 const name = ({ schema, table }: RuleCountsOfTable) => `${schema}.${table}`;
 
 function countColumn(
-  key: "passed" | "dropped" | "became_inserts" | "became_deletes",
+  key: "passed" | "dropped" | "became_inserts" | "became_deletes" | "by_policy",
   header: string,
   definition: string,
 ): Column<RuleCountsOfTable> {
@@ -40,6 +40,11 @@ const columns: Column<RuleCountsOfTable>[] = [
     "became_deletes",
     "Became deletes",
     "Updates that took a row out of the subset: the destinations delete it.",
+  ),
+  countColumn(
+    "by_policy",
+    "By policy",
+    "Of all these, the changes for which the condition of a rule could not be evaluated and counted as true or as not true, as the rule says. The engine's log names rule and reason.",
   ),
 ];
 

@@ -1,5 +1,5 @@
 // The rules of a place as the editor holds them: one list, whose members say which set they are in.
-import type { RowRule, RuledOperation, ScopedRules } from "@/api/types";
+import type { OnError, RowRule, RuledOperation, ScopedRules } from "@/api/types";
 import type { RulePlace } from "./rule-scopes";
 
 export interface RuleDraft {
@@ -11,6 +11,7 @@ export interface RuleDraft {
   operations: RuledOperation[];
   /** Empty: always. */
   condition: string;
+  onError: OnError;
 }
 
 export interface RulesDraft {
@@ -23,6 +24,13 @@ export interface RulesDraft {
 
 export const operations: RuledOperation[] = ["INSERT", "UPDATE", "DELETE", "TRUNCATE"];
 
+/** The policies of a rule for changes for which its condition cannot be evaluated. */
+export const policies: { value: OnError; label: string }[] = [
+  { value: "stop", label: "Stop the stream" },
+  { value: "as_true", label: "Treat it as true" },
+  { value: "as_false", label: "Treat it as not true" },
+];
+
 export function draftOf(own: ScopedRules | undefined): RulesDraft {
   const positive = own?.positive ?? [];
   const drafts = (rules: RowRule[], isPositive: boolean) =>
@@ -31,6 +39,7 @@ export function draftOf(own: ScopedRules | undefined): RulesDraft {
       name: rule.name,
       operations: rule.operations ?? [],
       condition: rule.condition ?? "",
+      onError: rule.on_error ?? "stop",
     }));
   const all = [...drafts(positive, true), ...drafts(own?.negative ?? [], false)];
   return {
@@ -51,6 +60,7 @@ export function rulesOf({ scope, schema, table }: RulePlace, draft: RulesDraft):
     ...(rule.operations.length > 0 ? { operations: rule.operations } : {}),
     ...(rule.condition.trim() ? { condition: rule.condition } : {}),
     subset: rule.positive && subset,
+    on_error: rule.condition.trim() ? rule.onError : "stop",
   });
   const positive = draft.rules.filter((rule) => rule.positive).map(sent);
   const negative = draft.rules.filter((rule) => !rule.positive).map(sent);

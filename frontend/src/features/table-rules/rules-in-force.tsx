@@ -1,7 +1,8 @@
 import { Select, Stack, Text } from "@mantine/core";
 import { useState } from "react";
-import type { ScopedRules } from "@/api/types";
+import type { OnError, ScopedRules } from "@/api/types";
 import { type Column, DataTable } from "@/ui/data-table";
+import { policies } from "./rule-drafts";
 import { type RuleInForce, rulesConcerning, rulesInForce, scopeInWords, type TableName } from "./rule-scopes";
 
 /** `owner`: whose rules they are, the stream or a destination. */
@@ -13,6 +14,9 @@ export interface OwnedRules {
 interface Row extends RuleInForce {
   owner: string;
 }
+
+const policyInWords = (policy: OnError | undefined) =>
+  (policies.find(({ value }) => value === policy) ?? policies[0])?.label;
 
 const name = ({ schema, table }: TableName) => `${schema}.${table}`;
 
@@ -42,6 +46,12 @@ const columns: Column<Row>[] = [
     key: "condition",
     header: "Condition",
     cell: ({ rule }) => (rule.condition ? <code>{rule.condition}</code> : "always"),
+  },
+  {
+    key: "policy",
+    header: "If it cannot be evaluated",
+    definition: "For changes that lack a value which the condition needs, or for which it fails.",
+    cell: ({ rule }) => (rule.condition ? policyInWords(rule.on_error) : "–"),
   },
 ];
 

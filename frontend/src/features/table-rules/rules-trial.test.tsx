@@ -10,8 +10,8 @@ const own: ScopedRules = {
   scope: "table",
   schema: "public",
   table: "orders",
-  positive: [{ name: "north", condition: "region = 'north'", subset: true }],
-  negative: [{ name: "no_tests", condition: "1 / id > 0", subset: false }],
+  positive: [{ name: "north", condition: "region = 'north'", subset: true, on_error: "stop" as const }],
+  negative: [{ name: "no_tests", condition: "1 / id > 0", subset: false, on_error: "stop" as const }],
 };
 const columns = ["region", "id"].map((name) => ({ name, type: "text" }));
 const TRY = "POST /api/v1/streams:test-rules";
@@ -21,6 +21,7 @@ function judged(
   negative: string,
   positive: string,
   before = null as string | null,
+  counts_as = null as string | null,
 ) {
   return {
     operation: "INSERT",
@@ -35,8 +36,15 @@ function judged(
     tag: null,
     commit_time: null,
     rules: [
-      { set: "negative", rule: "no_tests", scope: "global" as const, outcome: negative, before: null },
-      { set: "positive", rule: "north", scope: "table" as const, outcome: positive, before },
+      {
+        set: "negative",
+        rule: "no_tests",
+        scope: "global" as const,
+        outcome: negative,
+        before: null,
+        counts_as,
+      },
+      { set: "positive", rule: "north", scope: "table" as const, outcome: positive, before, counts_as },
     ],
     ...change,
   };
@@ -101,6 +109,7 @@ describe("trying rules", () => {
               "FAILED",
               "FALSE",
             ),
+            judged({ verdict: "BECOMES DELETE" }, "FAILED", "FALSE", "UNDECIDABLE", "TRUE"),
           ],
         },
       },
@@ -117,8 +126,13 @@ describe("trying rules", () => {
     expect(rows[2]).toBe("INSERTregion=north, id=1falsetruePasses");
     expect(rows[3]).toBe("INSERTregion=north, id=1falsenullDropped");
     expect(rows[4]).toContain("failedfalseStops the streamdivision by zero (rule_failed)");
+    expect(rows[5]).toContain(
+      "failed, counted as trueundecidable, counted as true before, false afterBecomes a delete",
+    );
     expect(
-      screen.getByText("Becomes an insert: 1, Passes: 1, Dropped: 1, Stops the stream: 1"),
+      screen.getByText(
+        "Becomes an insert: 1, Passes: 1, Dropped: 1, Stops the stream: 1, Becomes a delete: 1",
+      ),
     ).toBeVisible();
     const asked = await requests.find(({ method }) => method === "POST")?.json();
     expect(asked).toEqual({

@@ -7,7 +7,7 @@ import { ReviewStep } from "./review-step";
 import { emptyWizard, toStreamCreate } from "./wizard-state";
 
 it("shows the rules of the stream and of a destination, in words and as YAML", async () => {
-  const small = { name: "small", condition: "amount < 50", subset: false };
+  const small = { name: "small", condition: "amount < 50", subset: false, on_error: "stop" as const };
   const state = {
     ...emptyWizard,
     name: "a to b",

@@ -17,6 +17,7 @@ const counts = {
       dropped: 34,
       became_inserts: 5,
       became_deletes: 6,
+      by_policy: 7,
       at_source: [],
       at_engine_because: null,
     },
@@ -42,7 +43,7 @@ it("shows each destination's own rules and what they have decided", async () => 
   renderUi(<DestinationRules stream={two()} mayAct />);
   expect(screen.getByText("everything that the stream's rules let pass")).toBeVisible();
   const cells = screen.getAllByRole("cell").map(({ textContent }) => textContent);
-  expect(cells).toEqual(["public.orders", "the table, all tables", "120", "34", "5", "6"]);
+  expect(cells).toEqual(["public.orders", "the table, all tables", "120", "34", "5", "6", "7"]);
   expect(screen.getByText(/^Counted since changes began to be read for north/)).toBeVisible();
   await expectNoAxeViolations();
 });

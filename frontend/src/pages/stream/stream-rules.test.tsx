@@ -10,7 +10,7 @@ const all: TableRules = { include: [{ schema: "public", table: "*" }], exclude: 
 const log: SourceTable = { ...keylessTable, identified: true, replicable: true, unsupported: [] };
 const noTests = {
   scope: "global" as const,
-  negative: [{ name: "no_tests", condition: "tag = 'test'", subset: false }],
+  negative: [{ name: "no_tests", condition: "tag = 'test'", subset: false, on_error: "stop" as const }],
 };
 const nothing = { scope: "table" as const, schema: "public", table: "orders", positive: [] };
 const leftOut = check({
@@ -110,6 +110,7 @@ it("says what the row rules have decided", async () => {
         dropped: 34,
         became_inserts: 5,
         became_deletes: 6,
+        by_policy: 7,
         at_source: ["INSERT"],
         at_engine_because: "an update may bring a row into the subset, or take it out",
       },
@@ -121,6 +122,7 @@ it("says what the row rules have decided", async () => {
         dropped: 0,
         became_inserts: 0,
         became_deletes: 0,
+        by_policy: 0,
         at_source: [],
         at_engine_because: "the stream's slot uses pgoutput",
       },
@@ -129,9 +131,9 @@ it("says what the row rules have decided", async () => {
   const { unmount } = renderUi(<StreamRules stream={stream({ rules: ruled, rule_counts: counts })} mayAct />);
   const cells = screen.getAllByRole("cell").map(({ textContent }) => textContent);
   expect(cells).toEqual([
-    ...["public.orders", "the table, all tables", "120", "34", "5", "6"],
+    ...["public.orders", "the table, all tables", "120", "34", "5", "6", "7"],
     "At the source: inserts; the rest at the engine, because an update may bring a row into the subset, or take it out",
-    ...["public.visits", "the table", "1", "0", "0", "0"],
+    ...["public.visits", "the table", "1", "0", "0", "0", "0"],
     "At the engine, because the stream's slot uses pgoutput",
   ]);
   expect(
@@ -145,9 +147,21 @@ it("says what the row rules have decided", async () => {
 });
 
 it("shows the rules in force for a table, and where each comes from", async () => {
-  const small = { name: "small", operations: ["INSERT" as const], condition: null, subset: false };
+  const small = {
+    name: "small",
+    operations: ["INSERT" as const],
+    condition: null,
+    subset: false,
+    on_error: "stop" as const,
+  };
   const ofSchema = { scope: "schema" as const, schema: "public", positive: [small] };
-  const north = { name: "north", operations: null, condition: "region = 'north'", subset: true };
+  const north = {
+    name: "north",
+    operations: null,
+    condition: "region = 'north'",
+    subset: true,
+    on_error: "stop" as const,
+  };
   const ruled = { ...all, row_rules: [noTests, { ...nothing, positive: [north] }] };
   const destinations = [destination({ row_rules: [ofSchema] })];
   renderUi(<StreamRules stream={stream({ rules: ruled, destinations })} mayAct />);
@@ -156,9 +170,9 @@ it("shows the rules in force for a table, and where each comes from", async () =
   await userEvent.click(await screen.findByRole("option", { name: "public.orders" }));
   const cells = within(await screen.findByRole("table")).getAllByRole("cell");
   expect(cells.map(({ textContent }) => textContent)).toEqual([
-    ...["north", "the stream", "the table", "subset", "all", "region = 'north'"],
-    ...["no_tests", "the stream", "all tables", "negative", "all", "tag = 'test'"],
-    ...["small", destination().database.name, "its schema", "positive", "INSERT", "always"],
+    ...["north", "the stream", "the table", "subset", "all", "region = 'north'", "Stop the stream"],
+    ...["no_tests", "the stream", "all tables", "negative", "all", "tag = 'test'", "Stop the stream"],
+    ...["small", destination().database.name, "its schema", "positive", "INSERT", "always", "–"],
   ]);
   await expectNoAxeViolations();
 });
