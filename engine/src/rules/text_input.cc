@@ -152,6 +152,7 @@ Failure input(Scratch& scratch, Type type, std::string_view text, Datum& out) {
     case Type::varchar:
     case Type::bpchar:
     case Type::any_enum:
+    case Type::jsonb:  // of a column: jsonb_out wrote it
       return give_text(out, text);
     case Type::bytea:
       return input_bytea(scratch, text, out);
