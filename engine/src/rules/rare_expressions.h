@@ -20,6 +20,7 @@ inline constexpr std::array kRareExpressions{
     RareExpression{"right('abc', -2147483648)", Type::text},
     RareExpression{"substr('abc', -2147483648, 2147483647)", Type::text},
     RareExpression{"substr('abc', 2, 2147483647)", Type::text},
+    RareExpression{"strpos(substr('', -1, 0), '')", Type::int4},
     RareExpression{"split_part('a,b', ',', -2147483648)", Type::text},
     RareExpression{"lpad('abc', 2147483647, '')", Type::text},
     RareExpression{"round(1.5, 65536)", Type::numeric},
