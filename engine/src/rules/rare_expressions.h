@@ -37,6 +37,8 @@ inline constexpr std::array kRareExpressions{
     RareExpression{"-32768.5::numeric::int2", Type::int2},
     RareExpression{"16777217::float4::int4", Type::int4},
     RareExpression{"1e38::float4 * 10::float4", Type::float4},
+    RareExpression{"'1e999x'::text::float8", Type::float8},
+    RareExpression{"'1e-999 x'::text::float4", Type::float4},
     RareExpression{"date '5874897-12-31' + 1", Type::date},
     RareExpression{"date '4714-11-24 BC' - 1", Type::date},
     RareExpression{"date '5874897-12-31'::timestamp", Type::timestamp},

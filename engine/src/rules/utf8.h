@@ -45,7 +45,9 @@ inline size_t put_character(uint32_t code, char* out) {
 // with the product of the lengths, and both come from rows.
 inline size_t find_text(std::string_view text, std::string_view wanted, size_t from = 0) {
   if (from > text.size()) return std::string_view::npos;
-  if (wanted.empty()) return from;  // also in an empty text, whose data may be null
+  if (wanted.empty()) return from;
+  // Nor do empty texts, whose data may be null, reach memmem.
+  if (wanted.size() > text.size() - from) return std::string_view::npos;
   const void* const found = memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
   return found == nullptr ? std::string_view::npos : static_cast<size_t>(static_cast<const char*>(found) - text.data());
 }
