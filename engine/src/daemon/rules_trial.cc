@@ -15,6 +15,7 @@
 #include "pg/text_array.h"
 #include "rules/rule_errors.h"
 #include "rules/source_table.h"
+#include "rules/value.h"
 
 namespace thalweg::daemon {
 namespace {
@@ -89,6 +90,24 @@ base::Result<void> check_columns(const TriedRow& row, const rules::RuleTable& ta
     return base::fail(
         base::ErrorCode::invalid_request,
         fmt::format("{} has no column {}.", pg::quote_table(table.schema, table.name), pg::quote_identifier(column)));
+  }
+  return {};
+}
+
+// Gives values of jsonb the text that changes bring: each key once, in the server's order, and its way of writing.
+base::Result<void> write_documents_anew(pg::Connection& source, TriedRow& row, const rules::RuleTable& table) {
+  for (const rules::RuleColumn& column : table.columns) {
+    const auto found = row.find(column.name);
+    const bool is_document = column.type.value == std::to_underlying(rules::Type::jsonb);
+    if (!is_document || found == row.end() || !found->second) continue;
+    const auto written = source.query("SELECT $1::pg_catalog.jsonb::pg_catalog.text", {*found->second});
+    if (!written && written.error().sqlstate.starts_with("22")) {
+      return base::fail(base::ErrorCode::invalid_request,
+                        fmt::format("The value of the column {} is no jsonb: {}.", pg::quote_identifier(column.name),
+                                    written.error().message));
+    }
+    if (!written) return std::unexpected(written.error());
+    found->second = std::string(written->text(0, 0));
   }
   return {};
 }
@@ -296,10 +315,12 @@ base::Result<control::RulesTrial> try_rules(pg::Connection& source, const contro
   auto compiled = rules::TableRules::compile(sets, *table);
   if (!compiled) return out;
   Trial trial(sets, *table, std::move(*compiled), request.source_name, time);
-  for (const TriedChange& change : request.changes) {
+  for (TriedChange change : request.changes) {
     THALWEG_TRY(check_columns(change.old_row, *table));
     THALWEG_TRY(check_columns(change.new_row, *table));
-    THALWEG_ASSIGN(control::JudgedChange judged, trial.judge(change));
+    THALWEG_TRY(write_documents_anew(source, change.old_row, *table));
+    THALWEG_TRY(write_documents_anew(source, change.new_row, *table));
+    THALWEG_ASSIGN(control::JudgedChange judged, trial.judge(std::move(change)));
     out.changes.push_back(std::move(judged));
   }
   if (request.recent) {

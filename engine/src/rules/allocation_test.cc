@@ -34,12 +34,20 @@ TEST(AllocationTest, AJudgementAllocatesNothing) {
                   .condition =
                       "n > 41 and label like '%klm%' and upper(label || label collate \"C\") <> 'X' and "
                       "n * 1.5 / 7 + id::numeric > 0.1 and extract(year from date '2026-01-31' + n) = 2026 "
+                      "and greatest(n, 7) & 3 < 9 and md5(label) <> encode(sha256(decode('00', 'hex') || "
+                      "decode(to_hex(n), 'hex')), 'base64') and overlay(label placing 'x' from 2) <> '' "
+                      "and (details->'a'->>1)::int = 42 and details->>'b' = 'x\"y' and details ? 'b' "
+                      "and make_timestamp(n, 1, 1, 0, 0, 1.5) < date_bin('1 hour', date '2026-01-31' + n, "
+                      "timestamp '2026-01-01') "
                       "and case id when 1 then n::text end in ('41', '42', label) and tag is null"};
   const RuleSets sets{.negative = {}, .positive = std::vector{rule}};
-  auto rules = TableRules::compile(sets, sample_rule_table());
+  RuleTable table = sample_rule_table();
+  table.columns.push_back({.name = "details", .type = {3802}, .enum_labels = {}});
+  auto rules = TableRules::compile(sets, table);
   ASSERT_TRUE(rules) << rules.error().error.message;
   const SampleFrame frame =
-      SampleFrame::insert({SampleValue::int4(1), SampleValue::int4(42), SampleValue::of("abcdefghijklmnopqrst")});
+      SampleFrame::insert({SampleValue::int4(1), SampleValue::int4(42), SampleValue::of("abcdefghijklmnopqrst"),
+                           SampleValue::of("\1{\"a\": [1, \"42\"], \"b\": \"x\\\"y\"}")});
   Scratch scratch;
   const ChangeContext context{.source = "here", .tag = {}, .commit_time = {}};
   const size_t before = allocations;

@@ -39,16 +39,18 @@ Failure uuid_text(Scratch& scratch, const Datum& a, const Datum&, const Datum&, 
   return give_text(out, {text, size});
 }
 
+Failure document_text(Scratch&, const Datum& a, const Datum&, const Datum&, Datum& out) {
+  return give_text(out, a.text());
+}
+
 constexpr TextCast kFromText[] = {
     {Type::boolean, {"boolin", read_text<Type::boolean>}},     {Type::int2, {"int2in", read_text<Type::int2>}},
     {Type::int4, {"int4in", read_text<Type::int4>}},           {Type::int8, {"int8in", read_text<Type::int8>}},
     {Type::float4, {"float4in", read_text<Type::float4>}},     {Type::float8, {"float8in", read_text<Type::float8>}},
     {Type::numeric, {"numeric_in", read_text<Type::numeric>}}, {Type::uuid, {"uuid_in", read_text<Type::uuid>}}};
-constexpr TextCast kToText[] = {{Type::int2, {"int2out", integer_text}},
-                                {Type::int4, {"int4out", integer_text}},
-                                {Type::int8, {"int8out", integer_text}},
-                                {Type::numeric, {"numeric_out", numeric_text}},
-                                {Type::uuid, {"uuid_out", uuid_text}}};
+constexpr TextCast kToText[] = {{Type::int2, {"int2out", integer_text}}, {Type::int4, {"int4out", integer_text}},
+                                {Type::int8, {"int8out", integer_text}}, {Type::numeric, {"numeric_out", numeric_text}},
+                                {Type::uuid, {"uuid_out", uuid_text}},   {Type::jsonb, {"jsonb_out", document_text}}};
 
 const Evaluator* find(std::span<const TextCast> casts, Type type) {
   const auto found = std::ranges::find(casts, type, &TextCast::type);
@@ -96,6 +98,7 @@ Ruled<Typed> Casting::literal(Typed node, Type target, const RuleColumn* enumera
     }
     return node;
   }
+  if (target == Type::jsonb) return refuse("the rule language has no constants of type jsonb", node.offset);
   if (!is_supported(target))
     return refuse("the rule language cannot use the type " + std::string(name_of(target)), node.offset);
   Datum value;

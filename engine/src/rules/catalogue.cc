@@ -20,11 +20,8 @@ Candidate function_of(std::string_view name, uint32_t result, std::string_view e
 
 Candidate operator_of(std::string_view name, uint32_t left, uint32_t right, uint32_t result,
                       std::string_view evaluator) {
-  return {.name = name,
-          .arguments = {type(left), type(right), Type::none},
-          .count = 2,
-          .result = type(result),
-          .evaluator = evaluator};
+  return {
+      .name = name, .arguments = {type(left), type(right)}, .count = 2, .result = type(result), .evaluator = evaluator};
 }
 
 std::vector<Candidate> by_name(std::vector<Candidate> candidates) {
@@ -132,6 +129,7 @@ bool is_supported(Type wanted) {
     case Type::interval:
     case Type::numeric:
     case Type::uuid:
+    case Type::jsonb:
     case Type::any_enum:
       return true;
     default:

@@ -12,10 +12,12 @@
 
 namespace thalweg::rules {
 
-// An operator (of one argument: left is none) or a function of up to three arguments.
+inline constexpr size_t kArgumentsMax = 6;
+
+// An operator (of one argument: left is none) or a function.
 struct Candidate {
   std::string_view name;
-  std::array<Type, 3> arguments;
+  std::array<Type, kArgumentsMax> arguments;
   uint8_t count;
   Type result;
   std::string_view evaluator;  // pg_proc.prosrc; empty: not immutable

@@ -90,6 +90,17 @@ class ConditionMaker {
           default:
             return "(" + inner + pick(std::array<const char*, 2>{" + ", " - "}) + column(Type::interval) + ")";
         }
+      case Type::jsonb:
+        return "(" + inner + " -> " + pick(kPlaces) + ")";
+      case Type::bytea:
+        switch (below(3)) {
+          case 0:
+            return "substring(" + inner + ", " + pick(std::array<const char*, 3>{"2", "s", "j"}) + ")";
+          case 1:
+            return "sha256(" + inner + ")";
+          default:
+            return "overlay(" + inner + " placing y from 2)";
+        }
       case Type::time:
         return "(" + inner + pick(std::array<const char*, 2>{" + ", " - "}) + column(Type::interval) + ")";
       default:
@@ -106,6 +117,7 @@ class ConditionMaker {
   }
 
   std::string literal(Type type) {
+    if (type == Type::jsonb) return column(type);  // there are none
     const SampleColumn& column = sample_column(type);
     const std::string text = quote(pick(column.values));
     if (is_number(type) && below(2) == 0)
@@ -115,6 +127,10 @@ class ConditionMaker {
   }
 
  private:
+  // Keys and indexes of documents.
+  static constexpr std::array<const char*, 11> kPlaces{"'a'", "'b'", "'größe'", "''", "'n'", "0",
+                                                       "1",   "-1",  "-3",      "s",  "x"};
+
   static std::string quote(std::string_view text) {
     std::string quoted = "'";
     for (const char c : text) quoted += c == '\'' ? "''" : std::string(1, c);
@@ -137,7 +153,29 @@ class ConditionMaker {
     return type;
   }
 
+  // Conditions over a document.
+  std::string document(int depth) {
+    const std::string inner = value(Type::jsonb, depth);
+    switch (below(6)) {
+      case 0:
+        return "(" + inner + " ->> " + pick(kPlaces) + ") = " + literal(Type::text);
+      case 1:
+        return "(" + inner + " ->> " + pick(kPlaces) +
+               ")::" + pick(std::array<const char*, 4>{"int", "numeric", "float8", "boolean"}) + " is not null";
+      case 2:
+        return "(" + inner + " ? " + pick(std::array<const char*, 5>{"'a'", "'größe'", "x", "''", "'12'"}) + ")";
+      case 3:
+        return "jsonb_typeof(" + inner + ") = " +
+               pick(std::array<const char*, 6>{"'object'", "'array'", "'string'", "'number'", "'boolean'", "'null'"});
+      case 4:
+        return "jsonb_array_length(" + inner + ") > 2";
+      default:
+        return "(" + inner + ")::text like '%a%'";
+    }
+  }
+
   std::string comparison(Type type, int depth) {
+    if (type == Type::jsonb) return document(depth);
     const bool is_ordered = !is_string(type) && type != Type::any_enum;
     const std::string left =
         value(type, depth) + (is_string(type) ? pick(std::array<const char*, 2>{"", " collate \"C\""}) : "");
@@ -189,7 +227,18 @@ class ConditionMaker {
   }
 
   std::string number(Type type, const std::string& inner, int depth) {
-    switch (below(8)) {
+    const bool is_whole = type == Type::int2 || type == Type::int4 || type == Type::int8;
+    switch (below(11)) {
+      case 8:
+        return pick(std::array<const char*, 2>{"greatest(", "least("}) + inner + ", " + value(type, 0) + ", " +
+               column(type) + ")";
+      case 9:
+        if (!is_whole) return inner;
+        return "(" + column(type) + pick(std::array<const char*, 5>{" & ", " | ", " # ", " << ", " >> "}) +
+               column(Type::int2) + ")";
+      case 10:
+        if (type == Type::float8) return "date_part('epoch', " + value(Type::timestamp, 0) + ")";
+        return is_whole ? "(~ " + column(type) + ")" : inner;
       case 0:
         return "abs(" + inner + ")";
       case 1:
@@ -223,7 +272,13 @@ class ConditionMaker {
   }
 
   std::string string(const std::string& inner, int depth) {
-    switch (below(11)) {
+    switch (below(14)) {
+      case 11:
+        return "md5(" + inner + ")";
+      case 12:
+        return "greatest(" + inner + " collate \"C\", " + value(Type::text, 0) + ")";
+      case 13:
+        return "(" + value(Type::jsonb, 1) + " ->> " + pick(kPlaces) + ")";
       case 0:
         return "(" + inner + " || " + value(Type::text, depth - 1) + ")";
       case 1:

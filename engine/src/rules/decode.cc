@@ -38,6 +38,10 @@ Failure decode_other(Type type, std::string_view bytes, Datum& out) {
       return is_numeric(bytes) ? give_text(out, bytes) : Failure::corrupt;
     case Type::uuid:
       return bytes.size() == 16 ? give_text(out, bytes) : Failure::corrupt;
+    case Type::jsonb: {  // a version, then the text
+      constexpr char kVersion = 1;
+      return bytes.starts_with(kVersion) ? give_text(out, bytes.substr(1)) : Failure::corrupt;
+    }
     default:
       return give_text(out, bytes);
   }

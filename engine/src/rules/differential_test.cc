@@ -7,6 +7,7 @@
 #include "pg/connection.h"
 #include "rules/entry_maker.h"
 #include "rules/parser.h"
+#include "rules/rare_expressions.h"
 #include "rules/rule_samples.h"
 #include "rules/sql_text.h"
 #include "support/sanitized.h"
@@ -126,6 +127,8 @@ std::string as_condition(const Question& question) {
       return same("", "") + " and " + same("", "::text");
     case Type::bpchar:  // with its blanks
       return same("", "") + " and " + same("octet_length(", ")");
+    case Type::jsonb:  // two of them do not compare here
+      return same("", "::text");
     case Type::interval:  // months are not 30 days
       return same("", "") + " and " + same("extract(year from ", ")") + " and " + same("extract(month from ", ")") +
              " and " + same("extract(day from ", ")");
@@ -275,7 +278,13 @@ class DifferentialTest : public testing::Test {
         question.type == Type::boolean ? "expected is not distinct from " + question.text : as_condition(question),
         table_for(question.type));
     if (!condition) {
-      const bool elsewhere = condition.error().message.contains("settings");
+      const std::string& message = condition.error().message;
+      if (message.starts_with("this fails for every row")) {
+        EXPECT_TRUE(answer.starts_with('!') && message.contains(answer.substr(1)))
+            << question.text << ": " << message << ", the server: " << answer;
+        return;
+      }
+      const bool elsewhere = message.contains("settings");
       EXPECT_TRUE(elsewhere || answer.starts_with('!')) << question.text << ": " << condition.error().message;
       return;
     }
@@ -473,7 +482,7 @@ TEST_F(DifferentialTest, ReadsLiteralsAsPostgres) {
                                  "lower"};
   run("INSERT INTO t (k) VALUES (1)");
   for (const SampleColumn& column : kSampleColumns) {
-    if (column.type == Type::any_enum || &column != &sample_column(column.type)) continue;
+    if (column.type == Type::any_enum || column.type == Type::jsonb || &column != &sample_column(column.type)) continue;
     std::vector<Question> questions;
     for (const char* literal : kLiterals) {
       questions.push_back({std::string(name_of(column.type)) + " '" + literal + "'", column.type});
@@ -488,37 +497,8 @@ TEST_F(DifferentialTest, ReadsLiteralsAsPostgres) {
 TEST_F(DifferentialTest, ComputesRareExpressionsAsPostgres) {
   if (connection_->server_version() / 10'000 != 15) GTEST_SKIP() << "the catalogue is PostgreSQL 15's";
   run("INSERT INTO t (k) VALUES (1)");
-  const std::vector<Question> questions{
-      {"' 12 ' collate \"C\" <= ' 12'::char(8)", Type::boolean},
-      {"'12' collate \"C\" = 12", Type::boolean},
-      {"left('abc', -2147483648)", Type::text},
-      {"right('abc', -2147483648)", Type::text},
-      {"substr('abc', -2147483648, 2147483647)", Type::text},
-      {"substr('abc', 2, 2147483647)", Type::text},
-      {"split_part('a,b', ',', -2147483648)", Type::text},
-      {"lpad('abc', 2147483647, '')", Type::text},
-      {"round(1.5, 65536)", Type::numeric},
-      {"round(5e131071, -131072)", Type::numeric},
-      {"trunc(5e131071, -131072)", Type::numeric},
-      {"9e131071 * 10", Type::numeric},
-      {"1 / 3e131071", Type::numeric},
-      {"-2147483648 / -1", Type::int4},
-      {"-2147483648 % -1", Type::int4},
-      {"abs(-32768::int2)", Type::int2},
-      {"-(-9223372036854775808)", Type::numeric},
-      {"9223372036854775807::float8::int8", Type::int8},
-      {"2147483647.5::int4", Type::int4},
-      {"-32768.5::numeric::int2", Type::int2},
-      {"16777217::float4::int4", Type::int4},
-      {"1e38::float4 * 10::float4", Type::float4},
-      {"date '5874897-12-31' + 1", Type::date},
-      {"date '4714-11-24 BC' - 1", Type::date},
-      {"date '5874897-12-31'::timestamp", Type::timestamp},
-      {"timestamp '294276-12-31 23:59:59.999999' + interval '1 microsecond'", Type::timestamp},
-      {"timestamp '294276-12-31' - timestamp '4714-11-24 00:00:00 BC'", Type::interval},
-      {"interval '178000000 years'", Type::interval},
-      {"- interval '-9999999 years'", Type::interval},
-      {"time '24:00' + interval '-1 microsecond'", Type::time}};
+  std::vector<Question> questions;
+  for (const auto& [text, type] : kRareExpressions) questions.push_back({text, type});
   const auto answers = ask(questions);
   ASSERT_EQ(answers.size(), questions.size());
   for (size_t i = 0; i < questions.size(); ++i) compare_literal(questions[i], answers[i].front());

@@ -69,6 +69,7 @@ class EntryMaker {
     for (const Type type : entry.arguments) arguments.push_back(argument(type));
     const Evaluator* const evaluator = find_evaluator(entry.evaluator);
     if (evaluator != nullptr && evaluator->collates == Collates::order) arguments[0] += " collate \"C\"";
+    if (entry.arguments[0] == Type::jsonb && arguments.size() == 2) arguments[1] = place(entry.arguments[1]);
     switch (entry.kind) {
       case Entry::Kind::operation:
         return arguments.size() == 1 ? "(" + std::string(entry.name) + " " + arguments[0] + ")"
@@ -89,13 +90,64 @@ class EntryMaker {
       case 0:
         return maker_.literal(type);
       case 1:
+        if (type == Type::jsonb) return "(" + maker_.value(type, 2) + ")";
         return type == Type::any_enum ? "e" : "(" + maker_.value(type, 2) + ")::" + std::string(name_of(type));
       default:
         return maker_.column(type);
     }
   }
 
+  // In a document.
+  std::string place(Type type) {
+    if (type == Type::int4) return maker_.pick(std::array{"0", "1", "-1", "-3", "-8", "7", "i", "s"});
+    return maker_.pick(std::array{"'a'", "'b'", "'größe'", "''", "'n'", "'12'", "x", "'a\"b'", "'x\\y'"});
+  }
+
+  // Arguments that mean something to functions that take few values.
+  void choose(std::string_view name, std::vector<std::string>& arguments) {
+    constexpr std::array kForms{"'hex'", "'base64'", "'escape'", "'HEX'", "'Base64'", "x"};
+    constexpr std::array kSmall{"0", "1", "2", "3", "-1", "7", "s", "i"};
+    if (name == "encode") arguments[1] = maker_.pick(kForms);
+    if (name == "decode") {
+      const std::string form = maker_.pick(kForms);
+      arguments[1] = form;
+      if (maker_.below(2) == 0) arguments[0] = "encode(" + arguments[0] + "::bytea, " + form + ")";
+      if (maker_.below(2) == 0) arguments[0] = "encode(y, " + form + ")";
+      if (maker_.below(4) == 0) {
+        arguments[0] = maker_.pick(std::array{"'YQ=='", "'YWI='", "'Y Q = ='", "'YQ==YWJj'", "'='", "'YQ'", "'\\1'",
+                                              "'\\400'", "'\\\\'", "'ab c'", "'a b'", "'öä'"});
+      }
+    }
+    if (name == "chr") {
+      arguments[0] = maker_.pick(
+          std::array{"65", "228", "8364", "128512", "0", "-1", "55296", "57343", "1114111", "1114112", "127 + s", "i"});
+    }
+    const bool indexed = name == "get_byte" || name == "get_bit" || name == "set_byte" || name == "set_bit";
+    for (size_t i = 1; i < arguments.size() && indexed; ++i) arguments[i] = maker_.pick(kSmall);
+    if (name == "overlay") {
+      for (size_t i = 2; i < arguments.size(); ++i) arguments[i] = maker_.pick(kSmall);
+    }
+    if (name == "make_date" || name == "make_timestamp") {
+      arguments[0] =
+          maker_.pick(std::array{"2026", "2024", "-44", "0", "1", "294276", "294277", "5874897", "-4714", "i"});
+      arguments[1] = maker_.pick(std::array{"2", "11", "12", "13", "0", "1", "s", "abs(i % 12) + 1"});
+      arguments[2] = maker_.pick(std::array{"29", "31", "30", "1", "0", "24", "23", "abs(s % 28) + 1"});
+    }
+    const size_t clock = name == "make_time" ? 0 : name == "make_timestamp" ? 3 : arguments.size();
+    if (clock < arguments.size()) {
+      arguments[clock] = maker_.pick(std::array{"0", "23", "24", "25", "-1", "abs(s % 24)", "12"});
+      arguments[clock + 1] = maker_.pick(std::array{"0", "59", "60", "-1", "abs(i % 60)"});
+      arguments[clock + 2] =
+          maker_.pick(std::array{"0", "59.9999999", "60", "60.1", "-0.1", "g", "abs(s % 60)", "12.3456785"});
+    }
+    if (name == "date_bin" && maker_.below(4) != 0) {
+      arguments[0] = maker_.pick(std::array{"interval '15 minutes'", "interval '7 days'", "interval '1 month'",
+                                            "interval '0'", "interval '-1 day'", "interval '1 microsecond'", "w"});
+    }
+  }
+
   std::string call(const Entry& entry, std::vector<std::string>& arguments) {
+    choose(entry.name, arguments);
     constexpr std::array kFields{"second",  "minute", "hour",   "day", "week", "month",
                                  "quarter", "year",   "isodow", "dow", "doy",  "epoch"};
     constexpr std::array kTruncations{"second", "minute", "hour", "day", "week", "month", "quarter", "YEAR"};
@@ -103,6 +155,7 @@ class EntryMaker {
       return "extract(" + std::string(maker_.pick(kFields)) + " from " + arguments[1] + ")";
     }
     if (entry.name == "position") return "position((" + arguments[1] + ") in (" + arguments[0] + "))";
+    if (entry.name == "date_part") arguments[0] = "'" + std::string(maker_.pick(kFields)) + "'";
     if (entry.name == "date_trunc") arguments[0] = "'" + std::string(maker_.pick(kTruncations)) + "'";
     if (entry.name == "like_escape") arguments[1] = maker_.pick(std::array{"'!'", "'\\'", "'%'", "''", "'xy'", "x"});
     // Others are refused by PostgreSQL as well, or do not fit into the scratch memory here.

@@ -111,6 +111,35 @@ Failure ascii(Scratch&, const Datum& a, const Datum&, const Datum&, Datum& out) 
   return Failure::none;
 }
 
+// The character of a code point.
+Failure character_of(Scratch& scratch, const Datum& a, const Datum&, const Datum&, Datum& out) {
+  constexpr int64_t kLast = 0x10FFFF;
+  const int64_t code = a.integer;
+  if (code < 0) return Failure::invalid_parameter;
+  if (code == 0 || code > kLast || (code >= 0xD800 && code <= 0xDFFF)) return Failure::invalid_character;
+  char* const bytes = scratch.take(kCharacterBytesMax);
+  if (bytes == nullptr) return Failure::too_large;
+  return give_text(out, {bytes, put_character(static_cast<uint32_t>(code), bytes)});
+}
+
+// Every first letter of a word large, the others small; a word is made of ASCII's letters and digits.
+Failure capitalize(Scratch& scratch, const Datum& a, const Datum&, const Datum&, Datum& out) {
+  constexpr char kShift = 'a' - 'A';
+  char* const bytes = scratch.take(a.size);
+  if (bytes == nullptr) return Failure::too_large;
+  bool in_word = false;
+  for (size_t i = 0; i < a.size; ++i) {
+    char c = a.data[i];
+    const bool large = c >= 'A' && c <= 'Z';
+    const bool small = c >= 'a' && c <= 'z';
+    if (large && in_word) c = static_cast<char>(c + kShift);
+    if (small && !in_word) c = static_cast<char>(c - kShift);
+    bytes[i] = c;
+    in_word = large || small || (c >= '0' && c <= '9');
+  }
+  return give_text(out, {bytes, a.size});
+}
+
 constexpr std::array kEvaluators{Evaluator{"repeat", repeat},
                                  Evaluator{"lpad", pad<true>},
                                  Evaluator{"rpad", pad<false>},
@@ -118,7 +147,9 @@ constexpr std::array kEvaluators{Evaluator{"repeat", repeat},
                                  Evaluator{"rpad_25_sql", pad_blanks<false>},
                                  Evaluator{"split_part", split_part, Collates::equality},
                                  Evaluator{"translate", translate},
-                                 Evaluator{"ascii", ascii, Collates::nothing, true}};
+                                 Evaluator{"ascii", ascii, Collates::nothing, true},
+                                 Evaluator{"chr", character_of, Collates::nothing, true},
+                                 Evaluator{"initcap", capitalize, Collates::order}};
 
 }  // namespace
 

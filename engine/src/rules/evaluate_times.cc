@@ -30,16 +30,6 @@ int timestamp_to_date_order(const Datum& timestamp, const Datum& date) {
   return -date_to_timestamp_order(date, timestamp);
 }
 
-Failure midnight(int64_t date, int64_t& timestamp) {
-  if (infinite_date(date)) {
-    timestamp = date == kDateInfinity ? kTimestampInfinity : kTimestampMinusInfinity;
-    return Failure::none;
-  }
-  if (date >= kTimestampDayEnd) return Failure::datetime_overflow;
-  timestamp = date * kMicrosPerDay;
-  return Failure::none;
-}
-
 Failure date_shift(int64_t date, int64_t days, Datum& out) {
   out.integer = infinite_date(date) ? date : date + days;
   if (!infinite_date(date) && (out.integer < kDayMin || out.integer >= kDateEnd)) return Failure::datetime_overflow;

@@ -31,6 +31,12 @@ std::span<const Evaluator> numeric_evaluators();
 std::span<const Evaluator> text_evaluators();
 std::span<const Evaluator> text_part_evaluators();
 std::span<const Evaluator> time_evaluators();
+std::span<const Evaluator> calendar_evaluators();
+std::span<const Evaluator> bit_evaluators();
+std::span<const Evaluator> byte_evaluators();
+std::span<const Evaluator> digest_evaluators();
+std::span<const Evaluator> document_evaluators();
+std::span<const Evaluator> divisor_evaluators();
 
 // Relations for comparisons: relation(x, 0) with x below, at or above zero.
 struct Equal {

@@ -39,7 +39,8 @@ void become_null(Typed& node) {
 }
 
 bool has_bytes(Type type) {
-  return is_text(type) || type == Type::numeric || type == Type::bytea || type == Type::uuid || type == Type::any_enum;
+  return is_text(type) || type == Type::numeric || type == Type::bytea || type == Type::uuid || type == Type::jsonb ||
+         type == Type::any_enum;
 }
 
 Ruled<void> fold_arguments(Typed& node, Scratch& scratch, Strings& strings) {

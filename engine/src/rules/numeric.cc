@@ -351,7 +351,9 @@ Failure numeric_multiply(Scratch& scratch, const Datum& a, const Datum& b, Datum
   return put_together(scratch, product, out);
 }
 
-Failure numeric_divide(Scratch& scratch, const Datum& a, const Datum& b, Datum& out) {
+namespace {
+
+Failure divide(Scratch& scratch, const Datum& a, const Datum& b, bool whole, Datum& out) {
   if (signum(a) == 2 || signum(b) == 2) return put_special(scratch, kNan, out);
   if (special(a)) {
     if (special(b)) return put_special(scratch, kNan, out);
@@ -362,8 +364,19 @@ Failure numeric_divide(Scratch& scratch, const Datum& a, const Datum& b, Datum& 
   if (signum(b) == 0) return Failure::division_by_zero;
   Parts left, right, result;
   if (!take_apart(scratch, a, left) || !take_apart(scratch, b, right)) return Failure::too_large;
-  const Failure failure = quotient(scratch, left, right, quotient_scale(left, right), true, result);
+  const int32_t scale = whole ? 0 : quotient_scale(left, right);
+  const Failure failure = quotient(scratch, left, right, scale, !whole, result);
   return failure != Failure::none ? failure : put_together(scratch, result, out);
+}
+
+}  // namespace
+
+Failure numeric_divide(Scratch& scratch, const Datum& a, const Datum& b, Datum& out) {
+  return divide(scratch, a, b, false, out);
+}
+
+Failure numeric_whole_quotient(Scratch& scratch, const Datum& a, const Datum& b, Datum& out) {
+  return divide(scratch, a, b, true, out);
 }
 
 Failure numeric_remainder(Scratch& scratch, const Datum& a, const Datum& b, Datum& out) {

@@ -19,6 +19,8 @@ Failure numeric_add(Scratch& scratch, const Datum& a, const Datum& b, Datum& out
 Failure numeric_subtract(Scratch& scratch, const Datum& a, const Datum& b, Datum& out);
 Failure numeric_multiply(Scratch& scratch, const Datum& a, const Datum& b, Datum& out);
 Failure numeric_divide(Scratch& scratch, const Datum& a, const Datum& b, Datum& out);
+// Cut to a whole number.
+Failure numeric_whole_quotient(Scratch& scratch, const Datum& a, const Datum& b, Datum& out);
 Failure numeric_remainder(Scratch& scratch, const Datum& a, const Datum& b, Datum& out);
 Failure numeric_negate(Scratch& scratch, const Datum& a, Datum& out);
 Failure numeric_absolute(Scratch& scratch, const Datum& a, Datum& out);

@@ -193,6 +193,11 @@ Ruled<Expression> Parser::parse_prefix() {
     }
     return node(Syntax::unary, token.offset, list(std::move(operand)), token.text);
   }
+  if (token.kind == TokenKind::op && token.text == "~") {
+    ++at_;
+    RULES_ASSIGN(operand, parse_from(kOther + 1));
+    return node(Syntax::unary, token.offset, list(std::move(operand)), token.text);
+  }
   return parse_primary();
 }
 

@@ -86,11 +86,14 @@ class Parser {
   Ruled<Expression> parse_cast(uint32_t offset);
   Ruled<Expression> parse_case(uint32_t offset);
   Ruled<Expression> parse_call(const Token& name);
-  // Functions whose arguments are not a plain list: extract, position, substring, trim. None: a plain call.
+  // Functions whose arguments are not a plain list: extract, position, substring, overlay, trim. None: a plain call.
   std::optional<Ruled<Expression>> parse_special(const Token& name);
   // `... FROM x)`, `... IN x)`.
   Ruled<Expression> parse_rest(const Token& name, std::string function, Expression first);
   Ruled<Expression> parse_substring(const Token& name, Expression first);
+  Ruled<Expression> parse_overlay(const Token& name, Expression first);
+  // The rest of both: `2 FOR 3)`, behind FROM.
+  Ruled<Expression> parse_part(const Token& name, std::string function, std::vector<Expression> arguments);
   Ruled<Expression> parse_trim(const Token& name);
 
   std::vector<Token> tokens_;

@@ -89,6 +89,7 @@ Ruled<Expression> Parser::parse_call(const Token& name) {
   Syntax kind = Syntax::function;
   if (name.text == "coalesce") kind = Syntax::coalesce;
   if (name.text == "nullif") kind = Syntax::nullif;
+  if (name.text == "greatest" || name.text == "least") kind = Syntax::extreme;
   if (kind == Syntax::nullif && arguments.size() != 2) return refuse("nullif has two arguments", name.offset);
   if (arguments.empty()) return refuse("a function without arguments", name.offset);
   return node(kind, name.offset, std::move(arguments), name.text);
@@ -115,6 +116,11 @@ std::optional<Ruled<Expression>> Parser::parse_special(const Token& name) {
     auto whole_text = parse_from(0);
     if (!whole_text) return std::unexpected(std::move(whole_text).error());
     if (take_word("from")) return parse_substring(name, std::move(*whole_text));
+  } else if (name.text == "overlay") {
+    at_ += 2;
+    auto whole_text = parse_from(0);
+    if (!whole_text) return std::unexpected(std::move(whole_text).error());
+    if (take_word("placing")) return parse_overlay(name, std::move(*whole_text));
   } else if (name.text == "trim") {
     at_ += 2;
     return parse_trim(name);
@@ -130,7 +136,16 @@ Ruled<Expression> Parser::parse_rest(const Token& name, std::string function, Ex
 }
 
 Ruled<Expression> Parser::parse_substring(const Token& name, Expression first) {
-  std::vector<Expression> arguments = list(std::move(first));
+  return parse_part(name, "substring", list(std::move(first)));
+}
+
+Ruled<Expression> Parser::parse_overlay(const Token& name, Expression first) {
+  RULES_ASSIGN(placed, parse_from(0));
+  RULES_TRY(expect_word("from"));
+  return parse_part(name, "overlay", list(std::move(first), std::move(placed)));
+}
+
+Ruled<Expression> Parser::parse_part(const Token& name, std::string function, std::vector<Expression> arguments) {
   RULES_ASSIGN(from, parse_from(0));
   arguments.push_back(std::move(from));
   if (take_word("for")) {
@@ -138,7 +153,7 @@ Ruled<Expression> Parser::parse_substring(const Token& name, Expression first) {
     arguments.push_back(std::move(length));
   }
   RULES_TRY(expect_mark(")"));
-  return node(Syntax::function, name.offset, std::move(arguments), "substring");
+  return node(Syntax::function, name.offset, std::move(arguments), std::move(function));
 }
 
 Ruled<Expression> Parser::parse_trim(const Token& name) {

@@ -1,6 +1,7 @@
 #include "rules/program.h"
 
 #include <algorithm>
+#include <span>
 
 namespace thalweg::rules {
 
@@ -74,9 +75,12 @@ uint32_t Program::emit(const Typed& node) {
       return emit_coalesce(node);
     case Meaning::in:
       return emit_in(node);
+    case Meaning::extreme:
+      return emit_extreme(node);
     default:
       break;
   }
+  if (node.arguments.size() > 3) return emit_many(node);
   Instruction instruction{.step = Step::call, .negated = node.negated};
   instruction.a = emit(node.arguments[0]);
   instruction.b = node.arguments.size() > 1 ? emit(node.arguments[1]) : instruction.a;
@@ -194,6 +198,33 @@ uint32_t Program::emit_in(const Typed& node) {
   return target;
 }
 
+// The arguments are copied to registers that lie behind one another.
+uint32_t Program::emit_many(const Typed& node) {
+  std::vector<uint32_t> arguments;
+  for (const Typed& argument : node.arguments) arguments.push_back(emit(argument));
+  const uint32_t first = new_register();
+  while (registers_.size() < first + arguments.size()) new_register();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    call({.step = Step::copy, .target = first + static_cast<uint32_t>(i), .a = arguments[i]});
+  }
+  return call({.step = Step::call_many,
+               .target = new_register(),
+               .a = first,
+               .b = static_cast<uint32_t>(arguments.size()),
+               .function = node.evaluator->function});
+}
+
+uint32_t Program::emit_extreme(const Typed& node) {
+  std::vector<uint32_t> arguments;
+  for (const Typed& argument : node.arguments) arguments.push_back(emit(argument));
+  const uint32_t target = new_register();
+  call({.step = Step::copy, .target = target, .a = arguments[0]});
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    call({.step = Step::extreme, .target = target, .a = arguments[i], .function = node.evaluator->function});
+  }
+  return target;
+}
+
 Failure Program::run_call(const Instruction& instruction, Scratch& scratch) {
   const Datum& a = registers_[instruction.a];
   const Datum& b = registers_[instruction.b];
@@ -206,6 +237,28 @@ Failure Program::run_call(const Instruction& instruction, Scratch& scratch) {
   const bool null = a.state == State::null || b.state == State::null || c.state == State::null;
   out.state = null ? State::null : State::undecidable;
   return Failure::none;
+}
+
+Failure Program::run_call_many(const Instruction& instruction, Scratch& scratch) {
+  const auto arguments = std::span(registers_).subspan(instruction.a, instruction.b);
+  Datum& out = registers_[instruction.target];
+  const auto has = [&](State state) { return std::ranges::find(arguments, state, &Datum::state) != arguments.end(); };
+  out.state = has(State::null) ? State::null : has(State::undecidable) ? State::undecidable : State::value;
+  if (out.state != State::value) return Failure::none;
+  return instruction.function(scratch, arguments[0], arguments[1], arguments[2], out);
+}
+
+// NULLs are left out. Of equal values the first one stays.
+void Program::run_extreme(const Instruction& instruction, Scratch& scratch) {
+  const Datum& next = registers_[instruction.a];
+  Datum& kept = registers_[instruction.target];
+  if (next.state == State::null || kept.state == State::undecidable) return;
+  Datum takes_its_place;
+  takes_its_place.integer = 1;
+  if (kept.state == State::value && next.state == State::value) {
+    instruction.function(scratch, kept, next, kept, takes_its_place);  // comparisons do not fail
+  }
+  if (takes_its_place.integer != 0) kept = next;
 }
 
 void Program::run_test(const Instruction& instruction) {
@@ -297,6 +350,12 @@ const Datum& Program::value(Scratch& scratch) {
       case Step::distinct:
       case Step::nullif:
         failure = run_equality(step, scratch);
+        break;
+      case Step::call_many:
+        failure = run_call_many(step, scratch);
+        break;
+      case Step::extreme:
+        run_extreme(step, scratch);
         break;
     }
     if (failure != Failure::none) [[unlikely]] {

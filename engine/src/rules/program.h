@@ -34,8 +34,10 @@ enum class Step : uint8_t {
   is_true,
   is_false,
   is_unknown,
-  distinct,  // a, b; negated
-  nullif,    // a, b
+  distinct,   // a, b; negated
+  nullif,     // a, b
+  call_many,  // b arguments in the registers from a on
+  extreme,    // target = a, where a takes its place
 };
 
 struct Instruction {
@@ -68,12 +70,16 @@ class Program {
   uint32_t emit_choice(const Typed& node);
   uint32_t emit_coalesce(const Typed& node);
   uint32_t emit_in(const Typed& node);
+  uint32_t emit_many(const Typed& node);
+  uint32_t emit_extreme(const Typed& node);
   uint32_t emit_load(const Typed& node);
   uint32_t new_register();
   size_t emit_jump(Step step, uint32_t condition);
   void land(size_t jump) { instructions_[jump].target = static_cast<uint32_t>(instructions_.size()); }
   uint32_t call(const Instruction& instruction);
   Failure run_call(const Instruction& instruction, Scratch& scratch);
+  Failure run_call_many(const Instruction& instruction, Scratch& scratch);
+  void run_extreme(const Instruction& instruction, Scratch& scratch);
   void run_test(const Instruction& instruction);
   Failure run_equality(const Instruction& instruction, Scratch& scratch);
 

@@ -17,7 +17,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// NULL everywhere, but for the texts and the integers.
+// NULL everywhere, but for the texts, the integers and the document.
 SampleFrame row() {
   SampleRow values;
   for (const SampleColumn& column : kSampleColumns) {
@@ -25,6 +25,8 @@ SampleFrame row() {
       values.push_back(SampleValue::int4(3));
     } else if (column.type == Type::text || column.type == Type::varchar) {
       values.push_back(SampleValue::of("grö%_\\3"));
+    } else if (column.type == Type::jsonb) {
+      values.push_back(SampleValue::of("\1{\"a\": [1, \"b\\\\c\", {\"n\": null}], \"größe\": \"3\"}"));
     } else {
       values.push_back(SampleValue::null());
     }

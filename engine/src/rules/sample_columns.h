@@ -34,7 +34,13 @@ inline constexpr std::array<std::string_view, 14> kNumerics{
     "NaN", "Infinity", "-Infinity", "0.00000001", "-9999.9999", "10000", "2.5"};
 inline constexpr std::array<std::string_view, 14> kTexts{"",   "a",     "abc",  "ABC",  "größe", "12",     " 12 ",
                                                          "-7", "a%b_c", "x\\y", "true", "a  ",   "日本語", "1.5e2"};
-inline constexpr std::array<std::string_view, 4> kBytes{"\\x", "\\x00", "\\xdeadbeef", "\\x6162"};
+inline constexpr std::array<std::string_view, 6> kBytes{"\\x",
+                                                        "\\x00",
+                                                        "\\xdeadbeef",
+                                                        "\\x6162",
+                                                        "\\x5c5c0061ff",
+                                                        "\\x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1"
+                                                        "d1e1f202122232425262728292a2b2c2d2e2f303132333435363738"};
 inline constexpr std::array<std::string_view, 3> kUuids{"00000000-0000-0000-0000-000000000000",
                                                         "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
                                                         "ffffffff-ffff-ffff-ffff-ffffffffffff"};
@@ -48,6 +54,21 @@ inline constexpr std::array<std::string_view, 4> kZoned{"2000-01-01 00:00:00+00"
                                                         "infinity", "1969-12-31 23:00:00Z"};
 inline constexpr std::array<std::string_view, 7> kIntervals{
     "1 day", "24:00:00", "1 month", "30 days", "-1 years +2 days", "-00:00:00.000001", "1 mon -1 days +123:00:00"};
+inline constexpr std::array<std::string_view, 14> kDocuments{
+    "{}",
+    "[]",
+    "null",
+    "true",
+    "12",
+    R"("größe")",
+    R"({"a": 1, "b": [1, null, "a", {"a": -7.50}], "größe": "x", "": {"a": {"a": []}}})",
+    R"({"a": "12", "b": "12.5", "n": null, "t": true, "f": false})",
+    R"({"a": "\"\\/\b\f\n\r\t\u00e4\ud83d\ude00\u0001", "a\"b": "}]", "x\\y": "{["})",
+    R"([0, "a", "12", {"a": "b"}, [1, 2], null, "größe"])",
+    R"(["a\tb", "", 1e3, 0.000001, true])",
+    R"({"a": 9223372036854775808, "b": -1.0, "c": 32768})",
+    R"([[[]], {"a": [[], {}]}])",
+    R"({"a": null, "b": {}, "c": "日本語"})"};
 inline constexpr std::array<std::string_view, 3> kMoods{"low", "middle", "high"};
 
 inline constexpr std::array kSampleColumns{
@@ -70,6 +91,7 @@ inline constexpr std::array kSampleColumns{
     SampleColumn{"p", Type::timestamp, "timestamp", "timestamp_send", kTimestamps},
     SampleColumn{"z", Type::timestamptz, "timestamptz", "timestamptz_send", kZoned},
     SampleColumn{"w", Type::interval, "interval", "interval_send", kIntervals},
+    SampleColumn{"q", Type::jsonb, "jsonb", "jsonb_send", kDocuments},
     SampleColumn{"e", Type::any_enum, "mood", "enum_send", kMoods},
 };
 

@@ -242,6 +242,7 @@ class Writer {
         return in(node);
       case Meaning::nullif:
       case Meaning::coalesce:
+      case Meaning::extreme:
       case Meaning::choice:
         return left("chooses between values");
       case Meaning::let:

@@ -107,6 +107,8 @@ class Printer {
         return fmt::format("pg_catalog.{}({})", pg::quote_identifier(node.text), arguments(node, 0, ", "));
       case Syntax::coalesce:
         return "COALESCE(" + arguments(node, 0, ", ") + ")";
+      case Syntax::extreme:
+        return fmt::format("{}({})", node.text == "greatest" ? "GREATEST" : "LEAST", arguments(node, 0, ", "));
       case Syntax::nullif:
         return "NULLIF(" + arguments(node, 0, ", ") + ")";
       case Syntax::collate:

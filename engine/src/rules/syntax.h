@@ -16,7 +16,7 @@ enum class Syntax : uint8_t {
   string,     // text: of no type yet
   column,     // text: name; row
   attribute,  // text: schema, table, operation, tag, source, commit_time
-  unary,      // text: + or -; one argument
+  unary,      // text: +, - or ~; one argument
   binary,     // text: operator; two arguments
   all,        // AND of all arguments
   any,        // OR of all arguments
@@ -34,6 +34,7 @@ enum class Syntax : uint8_t {
   cast,       // text: the type's name; modifier
   function,   // text: name
   coalesce,
+  extreme,  // text: greatest or least
   nullif,
   collate,  // text: the collation's name
 };

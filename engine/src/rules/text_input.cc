@@ -63,8 +63,9 @@ Failure input_real(Scratch& scratch, std::string_view text, bool single, Datum& 
   char* end = nullptr;
   errno = 0;
   const double value = single ? static_cast<double>(std::strtof(copy, &end)) : std::strtod(copy, &end);
-  if (end != copy + text.size()) return Failure::invalid_text;
+  // The server looks at the range first, whatever follows the number.
   if (errno == ERANGE && (value == 0 || std::isinf(value))) return Failure::out_of_range;
+  if (end != copy + text.size()) return Failure::invalid_text;
   out.real = value;
   return Failure::none;
 }
@@ -152,6 +153,7 @@ Failure input(Scratch& scratch, Type type, std::string_view text, Datum& out) {
     case Type::varchar:
     case Type::bpchar:
     case Type::any_enum:
+    case Type::jsonb:  // of a column: jsonb_out wrote it
       return give_text(out, text);
     case Type::bytea:
       return input_bytea(scratch, text, out);

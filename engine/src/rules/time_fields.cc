@@ -29,30 +29,6 @@ int64_t shown_year(int64_t year) { return year > 0 ? year : year - 1; }
 
 int64_t weekday(int64_t days) { return ((days + 6) % 7 + 7) % 7; }  // 0 is Sunday; 2000-01-01 was a Saturday
 
-int64_t field_of_day(Field field, int64_t days) {
-  const Civil civil = civil_from_days(days);
-  switch (field) {
-    case Field::year:
-      return shown_year(civil.year);
-    case Field::quarter:
-      return (civil.month - 1) / 3 + 1;
-    case Field::month:
-      return civil.month;
-    case Field::day:
-      return civil.day;
-    case Field::dow:
-      return weekday(days);
-    case Field::isodow:
-      return weekday(days) == 0 ? 7 : weekday(days);
-    case Field::week: {  // of the year that has the week's Thursday
-      const int64_t thursday = days - (weekday(days) + 6) % 7 + 3;
-      return (thursday - days_from_civil(civil_from_days(thursday).year, 1, 1)) / 7 + 1;
-    }
-    default:
-      return days - days_from_civil(civil.year, 1, 1) + 1;  // doy
-  }
-}
-
 // Microseconds as seconds with six decimals.
 Failure seconds_of(Scratch& scratch, Wide micros, Datum& out) {
   const bool negative = micros < 0;
@@ -87,6 +63,40 @@ Failure infinite(Scratch& scratch, Field field, bool minus, Datum& out) {
 
 }  // namespace
 
+int64_t field_of_day(Field field, int64_t days) {
+  const Civil civil = civil_from_days(days);
+  switch (field) {
+    case Field::year:
+      return shown_year(civil.year);
+    case Field::quarter:
+      return (civil.month - 1) / 3 + 1;
+    case Field::month:
+      return civil.month;
+    case Field::day:
+      return civil.day;
+    case Field::dow:
+      return weekday(days);
+    case Field::isodow:
+      return weekday(days) == 0 ? 7 : weekday(days);
+    case Field::week: {  // of the year that has the week's Thursday
+      const int64_t thursday = days - (weekday(days) + 6) % 7 + 3;
+      return (thursday - days_from_civil(civil_from_days(thursday).year, 1, 1)) / 7 + 1;
+    }
+    default:
+      return days - days_from_civil(civil.year, 1, 1) + 1;  // doy
+  }
+}
+
+Failure midnight(int64_t date, int64_t& timestamp) {
+  if (date == kDateInfinity || date == kDateMinusInfinity) {
+    timestamp = date == kDateInfinity ? kTimestampInfinity : kTimestampMinusInfinity;
+    return Failure::none;
+  }
+  if (date >= kTimestampDayEnd) return Failure::datetime_overflow;
+  timestamp = date * kMicrosPerDay;
+  return Failure::none;
+}
+
 std::optional<Field> find_field(std::string_view name) {
   for (const NamedField& named : kFields) {
     if (equals_word(name, named.name)) return named.field;
@@ -98,9 +108,11 @@ bool has_field(std::string_view function, std::string_view name) {
   const auto field = find_field(name);
   if (!field) return false;
   if (function == "timestamp_trunc") return *field <= Field::year;
+  if (function == "interval_trunc") return *field <= Field::year && *field != Field::week;
   if (function == "extract_date") return *field > Field::hour;
-  if (function == "extract_time") return *field <= Field::hour || *field == Field::epoch;
-  if (function == "extract_interval") return *field != Field::week && (*field <= Field::year || *field == Field::epoch);
+  if (function == "extract_time" || function == "time_part") return *field <= Field::hour || *field == Field::epoch;
+  if (function == "extract_interval" || function == "interval_part")
+    return *field != Field::week && (*field <= Field::year || *field == Field::epoch);
   return true;
 }
 

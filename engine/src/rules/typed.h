@@ -29,6 +29,7 @@ enum class Meaning : uint8_t {
   in,        // the first argument equal to one of the others; all of these have a value or fail before any is compared
   choice,    // pairs of condition and result, then the result otherwise
   coalesce,
+  extreme,  // GREATEST, or LEAST where it is negated; the evaluator tells whether another argument takes its place
 };
 
 enum class Attribute : uint8_t { schema, table, operation, tag, source, commit_time };

@@ -13,6 +13,9 @@ namespace {
 
 using Types = std::vector<Type>;
 
+constexpr const char* kDependsOnEncoding =
+    "the result depends on the encoding of the source's database, which is not UTF8";
+constexpr std::array<std::string_view, 3> kWithFields{"extract", "date_part", "date_trunc"};
 constexpr std::array kAttributeNames{"schema", "table", "operation", "tag", "source", "commit_time"};
 
 std::string in_quotes(std::string_view name) { return "\"" + std::string(name) + "\""; }
@@ -83,6 +86,8 @@ class Typer {
         return function(node);
       case Syntax::coalesce:
         return coalesce(node);
+      case Syntax::extreme:
+        return extreme(node);
       case Syntax::collate:
         return collate(node);
     }
@@ -188,13 +193,13 @@ class Typer {
     }
     const auto candidates = functions_named(node.text);
     if (candidates.empty()) return refuse("the rule language cannot use the function " + node.text, node.offset);
-    const Candidate* const found = types.size() > 3 ? nullptr : resolve_function(candidates, types);
+    const Candidate* const found = types.size() > kArgumentsMax ? nullptr : resolve_function(candidates, types);
     if (found == nullptr) {
       std::string list;
       for (const Type type : types) list += (list.empty() ? "" : ", ") + std::string(name_of(type));
       return refuse("no function " + node.text + "(" + list + "), or more than one", node.offset);
     }
-    if (found->name == "extract" || found->name == "date_trunc") {
+    if (std::ranges::find(kWithFields, found->name) != kWithFields.end()) {
       const Typed& field = arguments[0];
       const bool named = field.meaning == Meaning::constant && field.constant.state == State::value;
       if (!named || !has_field(found->evaluator, field.constant.text())) {
@@ -213,7 +218,7 @@ class Typer {
                     offset);
     }
     if (!table_.is_utf8 && (evaluator->reads_bytes || evaluator->collates == Collates::order)) {
-      return refuse("the result depends on the encoding of the source's database, which is not UTF8", offset);
+      return refuse(kDependsOnEncoding, offset);
     }
     const size_t first = candidate.arguments[0] == Type::none ? 1 : 0;
     const RuleColumn* enumeration = nullptr;
@@ -225,6 +230,10 @@ class Typer {
     Typed node = made(Meaning::call, candidate.result, offset, std::move(arguments));
     node.evaluator = evaluator;
     RULES_TRY(derive_collation(node));
+    if (is_text(node.type) && node.strength == Strength::none) {  // made of what has no collation
+      node.strength = Strength::by_default;
+      node.collation = table_.database_collation;
+    }
     return node;
   }
 
@@ -410,6 +419,30 @@ class Typer {
     const Type type = arguments[0].type;
     Typed typed = made(Meaning::coalesce, type, node.offset, std::move(arguments));
     RULES_TRY(derive_collation_of_results(typed));
+    return typed;
+  }
+
+  // As COALESCE, and with the order of the common type.
+  Ruled<Typed> extreme(const Expression& node) {
+    std::vector<Typed> arguments;
+    for (const Expression& argument : node.arguments) {
+      RULES_ASSIGN(typed, expression(argument));
+      arguments.push_back(std::move(typed));
+    }
+    RULES_TRY(to_common(arguments, node.offset));
+    const Type type = arguments[0].type;
+    const bool least = node.text == "least";
+    const Candidate* const order = resolve_operator(operators_named(least ? ">" : "<"), type, type);
+    const Evaluator* const evaluator = order == nullptr ? nullptr : find_evaluator(order->evaluator);
+    if (evaluator == nullptr) {
+      return refuse("values of type " + std::string(name_of(type)) + " have no order that a condition can use",
+                    node.offset);
+    }
+    if (!table_.is_utf8 && evaluator->collates == Collates::order) return refuse(kDependsOnEncoding, node.offset);
+    Typed typed = made(Meaning::extreme, type, node.offset, std::move(arguments));
+    typed.evaluator = evaluator;
+    typed.negated = least;
+    RULES_TRY(derive_collation(typed));
     return typed;
   }
 

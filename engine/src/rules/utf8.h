@@ -27,10 +27,27 @@ inline size_t bytes_of(std::string_view text, int64_t count) {
   return at;
 }
 
+inline constexpr size_t kCharacterBytesMax = 4;
+
+// Writes a code point that is no surrogate; returns how many bytes it has.
+inline size_t put_character(uint32_t code, char* out) {
+  if (code < 0x80) {
+    out[0] = static_cast<char>(code);
+    return 1;
+  }
+  const size_t bytes = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  for (size_t i = bytes; i-- > 1; code >>= 6) out[i] = static_cast<char>(0x80 | (code & 0x3F));
+  out[0] = static_cast<char>((0xF00 >> bytes & 0xFF) | code);
+  return bytes;
+}
+
 // As string_view::find, but in linear time whatever the texts are (glibc's memmem searches two-way): its time may grow
 // with the product of the lengths, and both come from rows.
 inline size_t find_text(std::string_view text, std::string_view wanted, size_t from = 0) {
   if (from > text.size()) return std::string_view::npos;
+  if (wanted.empty()) return from;
+  // Nor do empty texts, whose data may be null, reach memmem.
+  if (wanted.size() > text.size() - from) return std::string_view::npos;
   const void* const found = memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
   return found == nullptr ? std::string_view::npos : static_cast<size_t>(static_cast<const char*>(found) - text.data());
 }

@@ -34,6 +34,7 @@ enum class Type : uint32_t {
   interval = 1186,
   numeric = 1700,
   uuid = 2950,
+  jsonb = 3802,
   any_enum = 3500,  // stands for every enum type
 };
 
@@ -49,7 +50,7 @@ struct Datum {
     double real;          // float4, float8
   };
   union {
-    const char* data = nullptr;  // text and the like, bytea, uuid, enum; numeric: as sent (numeric.h)
+    const char* data = nullptr;  // text and the like, bytea, uuid, enum, jsonb's text; numeric: as sent (numeric.h)
     Calendar calendar;           // interval
   };
   uint32_t size = 0;
@@ -69,6 +70,9 @@ enum class Failure : uint8_t {
   invalid_substring,
   invalid_escape,
   invalid_parameter,
+  invalid_index,      // of a byte or bit
+  invalid_root,       // the square root of a negative number
+  invalid_character,  // no character has the number
   not_supported,
   too_large,         // the value does not fit into the scratch memory
   too_costly,        // more steps than one evaluation may take
@@ -119,7 +123,11 @@ class Scratch {
 
 // All arguments are values, never NULL; those that the function has not are unspecified. Fills `out`, whose state is
 // `value` already.
+// More than three arguments lie behind one another: `a` is the first of them (arguments_from).
 using Function = Failure (*)(Scratch& scratch, const Datum& a, const Datum& b, const Datum& c, Datum& out);
+
+// All arguments of a function that has more than three.
+inline const Datum* arguments_from(const Datum& a) { return &a; }
 
 inline Failure give_text(Datum& out, std::string_view text) {
   out.data = text.data();

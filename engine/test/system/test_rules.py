@@ -203,6 +203,29 @@ def test_the_copy_takes_what_inserts_would_bring(scene: Scene) -> None:
     assert_rows(scene, "NOT day BETWEEN 3 AND 6", "part")
 
 
+@pytest.mark.both_ways
+def test_rules_read_documents(scene: Scene) -> None:
+    """Copied rows and changes, with documents that are stored outside the row, too."""
+    fill = """INSERT INTO event SELECT k, 'line ' || k % 7, CASE WHEN k % 11 > 0 THEN jsonb_build_object(
+        'n', k % 10, 'text', (k % 10)::text, 'tags', jsonb_build_array('a', E'größe "x"\\n', k % 3), 'who', CASE k % 4
+        WHEN 0 THEN '{"name": "\\ud83d\\ude00"}' WHEN 1 THEN '["name"]' END::jsonb, 'long', (SELECT string_agg(md5(
+        (k * i)::text), '') FROM generate_series(1, 200 * (k % 5 / 4)) i)) END FROM generate_series"""
+    scene.run_at_source("CREATE TABLE event (id bigint PRIMARY KEY, line text, payload jsonb);"
+                        "ALTER TABLE event REPLICA IDENTITY FULL;" + fill + "(1, 3000) k")
+    wanted = """(payload->>'text')::int & 3 = 1 AND payload->'tags'->>-2 = 'größe "x"\n' OR payload->'who' ? 'name'
+        AND greatest((payload->'n')::int, 3) < 5 OR payload->'who'->>'name' = '\U0001f600' AND line ^@ 'line 1'
+        OR md5(line) LIKE '0%' OR jsonb_typeof(payload->'long') = 'string'
+        AND jsonb_array_length(payload->'tags') = 3"""
+    start(scene, {"event": {"positive": [rule("some", wanted, subset=True)]}}, copy_range_rows=1000)
+    assert 500 < assert_rows(scene, wanted, "event") < 2500
+    scene.at_source(fill + "(3001, 4000) k", "UPDATE event SET line = 'line 1' WHERE id % 5 = 0",
+                    """UPDATE event SET payload = payload || '{"text": "1"}' WHERE id % 13 = 0""",
+                    "UPDATE event SET payload = payload - 'who' WHERE id % 17 = 0",
+                    "DELETE FROM event WHERE id % 19 = 0")
+    scene.wait_applied()
+    assert 500 < assert_rows(scene, wanted, "event") < 3500
+
+
 @pytest.fixture
 def streaming_scene(scene: Scene) -> Iterator[Scene]:
     """The source streams every transaction above 64 kB."""
@@ -519,6 +542,24 @@ def test_rules_are_tried_on_rows_and_changes(scene: Scene) -> None:
     with pytest.raises(RefusedError) as refused:
         ask("keyed", rules, 0, {"operation": "INSERT", "new": {"idd": 1}})
     assert refused.value.error["code"] == "invalid_request" and '"idd"' in refused.value.error["message"]
+
+
+def test_rules_are_tried_on_documents_as_they_are_written(scene: Scene) -> None:
+    scene.run_at_source("CREATE TABLE event (id bigint PRIMARY KEY, payload jsonb)")
+
+    def ask(payload: str) -> Any:
+        rules = {"positive": [rule("some", "payload->>'n' = '1000' AND payload->'a' ->> 0 = 'b'")]}
+        answer = scene.engine.request("POST", "/v1/rules/test", {
+            "source": {"conninfo": scene.source_conninfo}, "source_name": "source", "sample": 0,
+            "tables": [{"schema": "public", "table": "event", "rules": rules}],
+            "changes": [{"operation": "INSERT", "new": {"id": 1, "payload": payload}}]})
+        return answer["changes"][0]["verdict"]
+
+    assert ask('{"n":7,"a":[ "\\u0062" ],"n":1e3}') == "PASSED"
+    assert ask('{"n":1e3,"a":{}}') == "DROPPED"
+    with pytest.raises(RefusedError) as refused:
+        ask('{"n":')
+    assert refused.value.error["code"] == "invalid_request" and "payload" in refused.value.error["message"]
 
 
 def test_rules_are_checked_before_they_are_used(scene: Scene) -> None:

@@ -28,7 +28,7 @@ describe("suggestions", () => {
     expect(offered("id > 0 AND re|")).toEqual(["region", '"Region"', "repeat(", "replace(", "reverse("]);
     expect(offered("LOW|")).toEqual(["lower_bound", "lower("]);
     expect(offered("region = 'x' an|")).toEqual(["AND"]);
-    expect(offered("i|")).toEqual(["id", "ILIKE", "IN", "IS", "ISNULL"]);
+    expect(offered("i|")).toEqual(["id", "ILIKE", "IN", "IS", "ISNULL", "initcap(", "isfinite("]);
     expect(offered("op|")).toEqual(["operation"]);
     expect(offered("nothing_like_it|")).toEqual([]);
   });
