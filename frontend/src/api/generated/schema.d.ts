@@ -677,7 +677,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Update Stream
+         * Patch Stream
          * @description Change the name, parameters or table rules; parameters marked live and rules take effect while the stream runs.
          *
          *     New rules are checked like those of a new stream, and refused with each failed check.
@@ -3695,7 +3695,7 @@ export interface components {
             name: string;
             /**
              * Sub Component
-             * @description APPLY READER, APPLY COORDINATOR, APPLY SERVER or QUEUE SPILL.
+             * @description APPLY READER, APPLY COORDINATOR, APPLY SERVER, QUEUE SPILL, WAL SHIPMENT or LOGMINER BUILDER.
              */
             sub_component: string | null;
             /**

@@ -28,7 +28,7 @@ export function StreamErrorPanel({ stream, actions }: StreamErrorPanelProps) {
   const facts = [
     heard
       ? error.class && (classes[error.class] ?? error.class)
-      : "last reported; the engine is not heard of now",
+      : "last reported; the engine does not answer now",
     at.length > 0 && `at ${listed(at.map(({ name }) => name))}`,
     error.table && `table ${error.table}`,
     error.sqlstate && `SQLSTATE ${error.sqlstate}`,
