@@ -1,4 +1,4 @@
-"""Live samples: rates between two polls of an engine. What is not known yet is null, never zero."""
+"""Live samples: rates between two polls of an engine. Values that are not known yet are null, never zero."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -1,7 +1,7 @@
 """The elected collector's part in cures that create an index: runs their SQL at the destination, one at a database.
 
-What was interrupted, by a new leader or a crash, goes on: the cure's state says what is wanted, and the destination
-what is there (inspection/indexes).
+Work that a new leader or a crash interrupted goes on: the cure's state says what is wanted, and the destination what is
+there (inspection/indexes).
 """
 
 import asyncio

@@ -100,7 +100,7 @@ def _moment(name: str, text: str | None) -> Json:
 
 
 def _followed(api: Api, search_path: str) -> Json:
-    """The search at its end. Whoever interrupts the command ends the search."""
+    """The search at its end. An interruption of the command ends the search."""
     try:
         with err.status("Searching …") as shown:
             while (search := api.get(search_path, after=FOUND_MAX, limit=1))["state"] == SearchState.RUNNING:
