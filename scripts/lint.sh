@@ -49,6 +49,7 @@ check "scripts: mypy" system_types
 check "scripts: shellcheck" shell_check
 check "docs: reference pages" scripts/docs.sh --check
 check "docs: links, named files" "$python" scripts/lint/links.py
+check "docs: commands" "$python" scripts/lint/commands.py
 check "docs: READMEs" "$python" scripts/lint/readmes.py
 check "docs: lines end at 120" "$python" scripts/lint/lines.py
 check "docs: help" build_help

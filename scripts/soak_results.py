@@ -25,7 +25,8 @@ HEAD = """<!-- Written by scripts/soak_results.py from `make soak`. Do not edit.
 # The last soak
 
 `make soak` runs what is too long for each change: for hours before a release, with new seeds. A part that failed says
-so here until it has passed again.
+so here until it has passed again. Each part runs on a day of its own, and its row describes the run of that day: tests
+and causes that are younger are not in it.
 
 | part | what runs | last run | took | first seed | did | result |
 |---|---|---|---|---|---|---|

@@ -83,7 +83,7 @@ def settings(cluster: Cluster, store_template: str, redis_server: RedisServer) -
 
 @pytest.fixture(scope="session")
 def application(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
-    """Built once: it takes longer than most tests. What a test changes is in its lifespan's state."""
+    """Built once: it takes longer than most tests. State that a test changes is in the application's lifespan."""
     built = tmp_path_factory.mktemp("built")
     return create_app(Settings(console_directory=built / "console", help_directory=built / "help"))
 

@@ -362,7 +362,7 @@ async def test_readiness_says_who_is_missing(
         }  # fmt: skip
         at = now()
         rounds = Rounds(
-            told_at=at, round_at=at - timedelta(seconds=180), failure="the store refuses", history_failure="x"
+            reported_at=at, round_at=at - timedelta(seconds=180), failure="the store refuses", history_failure="x"
         )
         await Bus(resources.redis).tell_rounds(rounds)
         late = (await anonymous.get("/readyz")).json()

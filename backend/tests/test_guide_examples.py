@@ -1,5 +1,5 @@
 """The guides of rules, transformations, handlers, conflicts and errors, as a reader types them: on real servers, with
-the real engine. What the boxes promise is looked for at the destination.
+the real engine. The outcomes that the boxes promise are looked for at the destination.
 """
 
 import asyncio

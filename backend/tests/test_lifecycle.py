@@ -7,12 +7,17 @@ from types import ModuleType
 
 import pytest
 
+from thalweg.db.models import OperationRow
+from thalweg.db.operations import begin, finish
 from thalweg.engine_client.documents import StreamStatus
+from thalweg.kernel.clock import now
 from thalweg.kernel.lifecycle import (
+    OPERATION_TRANSITIONS,
     STAGE_TRANSITIONS,
     DesiredStatus,
     DestinationAction,
     ObservedStatus,
+    OperationState,
     Refused,
     Stage,
     StageReport,
@@ -94,6 +99,30 @@ def test_stages_of_a_destination(stage: Stage, report: StageReport, received: bo
     assert moved.keys() == STAGE_TRANSITIONS.keys()
     here = Stage.GONE if stage == Stage.RELEASED else stage  # only another engine needs a destination released
     assert next_stage(stage, report, received=received) == moved.get((stage, report), (here, stage))[received]
+
+
+@pytest.mark.parametrize(("state", "target"), [*product(OperationState, OperationState)])
+def test_an_operation_begins_once_and_ends_once(state: OperationState, target: OperationState) -> None:
+    allowed = {
+        ("pending", "running"), ("pending", "succeeded"), ("pending", "failed"),
+        ("running", "succeeded"), ("running", "failed"),
+    }  # fmt: skip
+    assert OPERATION_TRANSITIONS.keys() == set(OperationState)
+    operation = OperationRow(id="o1", kind="stream.start", state=state, done=0, total=1, unit="steps")
+
+    def move() -> None:
+        if target is OperationState.RUNNING:
+            begin(operation, now())
+        else:
+            finish(operation, target)
+
+    if (state, target) in allowed:
+        move()
+        assert operation.state is target
+    else:
+        with pytest.raises(ValueError, match=f"is {state}: it cannot become {target}"):
+            move()
+        assert operation.state is state
 
 
 def test_a_state_that_only_a_newer_engine_knows_is_unknown() -> None:

@@ -91,6 +91,36 @@ def test_a_sentence_that_hides_its_subject_is_refused(tidy: ModuleType, text: st
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("engine/src/a.cc", "int a;\n// It is so. ~What\n// is masked stays.\nint b;\n", 2),
+        ("engine/src/a.h", "int a;  // so. ~Whoever asks is told.\n", 1),
+        ("engine/datalayer/a.c", "/*\n * It is so.\n * ~What is masked stays.\n */\n", 3),
+        ("frontend/src/a.ts", "/** So. ~What is masked stays. */\n", 1),
+        ("backend/thalweg/a.py", 'def a() -> None:\n    """Says so. ~What is\n    masked stays."""\n', 2),
+        ("backend/tests/a.py", "# So.\n# ~Whatever is read.\na = 1\n", 2),
+        ("scripts/a.sh", "# So: done. ~Who starts it waits.\n", 1),
+    ],
+)
+def test_so_is_a_sentence_within_a_comment(tidy: ModuleType, name: str, text: str, line: int) -> None:
+    (problem,) = tidy._clauses_in_comments(tidy.ROOT / name, text.replace("~", ""))
+    assert problem.startswith(f"{name}:{line}: 'Wh")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("engine/src/a.cc", 'int a = f("//", \'"\');  // so\nconst char* b = "It is so. What it is.";\n'),
+        ("frontend/src/a.ts", 'const a = "/*";\nconst b = "It is so. What it is.";\n'),
+        ("backend/thalweg/a.py", 'A = f("""It is so. What it is.""")\n'),
+        ("engine/src/a.h", "// Is it so? Who asks? What is it?\n"),
+    ],
+)
+def test_a_string_or_a_question_is_no_such_sentence(tidy: ModuleType, name: str, text: str) -> None:
+    assert tidy._clauses_in_comments(tidy.ROOT / name, text) == []
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "**What happened at 14:03?** The command says it.\n",

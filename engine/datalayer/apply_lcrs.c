@@ -3,7 +3,8 @@
  * PostgreSQL's own apply worker uses them, but many rows a call.
  *
  * Each row is a command of its own (CommandCounterIncrement), so a row may change what an earlier one wrote, and triggers
- * see what came before. Inserts that nothing looks at gather for a while (held_inserts.h). Whatever is wrong is an error: the call writes all rows or none.
+ * see what came before. Inserts that nothing looks at gather for a while (held_inserts.h). Anything wrong is an error:
+ * the call writes all rows or none.
  */
 #include "postgres.h"
 

@@ -1,6 +1,6 @@
 /*
- * Expressions of row filters: read from text once, evaluated for each row. Whatever the text is, each function gets
- * values of its own types: who may name the plugin need not be trusted with the server's memory.
+ * Expressions of row filters: read from text once, evaluated for each row. Each function gets values of its own types,
+ * for any text: a user who may name the plugin need not be trusted with the server's memory.
  */
 #ifndef THALWEG_FILTER_EXPRESSION_H
 #define THALWEG_FILTER_EXPRESSION_H
@@ -35,7 +35,7 @@ extern Oid	filter_oid(FilterText *text);
 
 /* Fails where it is not boolean. Everything is allocated in the current memory context. */
 extern FilterNode *filter_condition(FilterText *text, const FilterColumn *columns, int count);
-/* Values of the columns, in their order. What the functions allocate is in the current memory context. */
+/* Values of the columns, in their order. The functions allocate in the current memory context. */
 extern bool filter_is_true(const FilterNode *node, const NullableDatum *values);
 
 #endif

@@ -116,8 +116,8 @@ startup(LogicalDecodingContext *context, OutputPluginOptions *options, bool is_i
 }
 
 /*
- * Those that were rolled back have left the list: decoding their abort removes them from it. What is sent is taken from
- * there, and not from what the server remembers to have streamed of each, which is where it forgets.
+ * Those that were rolled back have left the list: decoding their abort removes them from it. The streamed changes are
+ * taken from there, and not from what the server remembers to have streamed of each, which is where it forgets.
  */
 static void
 send_committed_subtransactions(LogicalDecodingContext *context, ReorderBufferTXN *transaction)

@@ -12,9 +12,9 @@ OF_MINING = "backend/thalweg/engine_client/mining_limits.py"
 TEXT = """
 Set parameters when you create a stream, in the wizard or over REST, or later on its page or with
 `PATCH /api/v1/streams/{id}`. A *live* parameter takes effect at once, while the stream runs; for any other
-one the engine starts the stream's components anew, by itself
-([from which position on](../guides/rules.md#changing-rules) it is in effect is told). A parameter of the *stream* has
-one value, since all destinations share its capture and its queue; a *destination* may override the others.
+one the engine restarts the stream's components. The stream's page tells
+[from which position on](../guides/rules.md#changing-rules) a change is in effect. A parameter of the *stream* has one
+value, since all destinations share its capture and its queue; a *destination* may override the others.
 """
 COMPONENTS = {
     "CAPTURE": "Capture",

@@ -2,7 +2,8 @@
 
 usage: build.py OUTPUT, with the Python of the help's own virtual environment (build_help in scripts/lib/builds.sh).
 
-A link that leads nowhere fails the build. What a page links to and is no page (a chart, a script) is taken along.
+A link that leads nowhere fails the build. Files that a page links to and that are no pages (a chart, a script) are
+taken along.
 """
 
 import gzip

@@ -64,7 +64,8 @@ guarded() {
   fi
 }
 
-# only_one "$0" "$@" : runs the calling script once at a time for each THALWEG_HOME. What it starts does not hold the lock.
+# only_one "$0" "$@" : runs the calling script once at a time for each THALWEG_HOME. The programs that it starts do not
+# hold the lock.
 only_one() {
   if [[ ${THALWEG_LOCKED:-} != "$THALWEG_HOME" ]]; then
     mkdir -p "$THALWEG_HOME"

@@ -64,7 +64,7 @@ suite_sanitizers() {
   return "$status"
 }
 
-# Twelve seconds of libFuzzer for each target, from its corpus, one on each core. What it finds on the way stays in the
+# Twelve seconds of libFuzzer for each target, from its corpus, one on each core. Its findings on the way stay in the
 # build tree. An input may take a minute: the processors may have other work.
 suite_fuzz() {
   local source target passed=0 failed=0 targets=() logs=$1

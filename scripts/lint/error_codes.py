@@ -1,7 +1,7 @@
 """Nobody waits for an error that nobody sends: a code that is compared with, or made up by a test, is in a catalogue.
 
-The engine's errors are in engine/contract/errors.json, the API's problems in TITLES of the backend. What the tests of
-the engine compare is the engine's alone."""
+The engine's errors are in engine/contract/errors.json, the API's problems in TITLES of the backend. Codes that the
+tests of the engine compare are the engine's alone."""
 
 import ast
 import json

@@ -1,8 +1,8 @@
 """Links of Markdown pages lead somewhere, files that pages and comments name exist, a README names every folder.
 
 Checked are relative links with their anchors (as GitHub makes them from headings), files and folders in backticks,
-paths below docs/ in any source, and the pages of the help that the console leads to. Links to other hosts are not
-followed: lint works without a network.
+paths below docs/ in any source, the pages of the help that the console leads to, and that each page below docs/ is in
+the help's menu and in an index. Links to other hosts are not followed: lint works without a network.
 """
 
 import re
@@ -25,6 +25,7 @@ FOREIGN = {"pg_hba.conf", "postgresql.conf", "desired.json", "wal-archives.json"
            "spill_mark/"}
 HELP_PAGE = re.compile(r"\bhelp=\"([\w/-]+)\"")
 DOCS_PATH = re.compile(r"(?<![\w./-])docs/[\w/-]+\.md\b")
+MENU = "scripts/help/mkdocs.yml"
 SOURCES = {".h", ".cc", ".inc", ".c", ".py", ".ts", ".tsx", ".sh", ".md", ".txt", ".cmake"}
 
 
@@ -43,7 +44,7 @@ def main() -> int:
         if path.suffix == ".tsx":
             problems += [f"{shown(path)}: leads to the help's page {name}, which is not there"
                          for name in HELP_PAGE.findall(text) if not (ROOT / "docs" / f"{name}.md").is_file()]
-    problems += _unlisted_decisions() + _unmapped_folders()
+    problems += unlisted_pages() + _unmapped_folders()
     print("\n".join(problems) or "every link leads somewhere")
     return 1 if problems else 0
 
@@ -66,11 +67,11 @@ def _broken_links(page: Path, text: str) -> list[str]:
 def missing_names(text: str) -> list[str]:
     """Files and folders that a page names in backticks and that are the end of no path in the repository."""
     named = set(NAMED.findall(FENCE.sub("", text))) - FOREIGN
-    return sorted(name for name in named if not PLACEHOLDER.search(name) and not _is_there(name))
+    return sorted(name for name in named if not PLACEHOLDER.search(name) and not is_there(name))
 
 
 @cache
-def _is_there(name: str) -> bool:
+def is_there(name: str) -> bool:
     pattern = name.removeprefix("./")
     if "*" in pattern:
         return any(fnmatchcase(path, f"*/{pattern}") for path in _paths())
@@ -99,11 +100,30 @@ def _anchors(page: Path) -> frozenset[str]:
     return frozenset(anchors)
 
 
-def _unlisted_decisions() -> list[str]:
-    index = ROOT / "docs/decisions/README.md"
-    listed = set(re.findall(r"\]\(([\w-]+\.md)\)", index.read_text()))
-    return [f"{shown(index)}: does not list {path.name}"
-            for path in sorted(index.parent.glob("*.md")) if path != index and path.name not in listed]
+def unlisted_pages(root: Path = ROOT) -> list[str]:
+    """Pages that an index or the menu of the help does not name. The menu has decisions' index only."""
+    menu = set(re.findall(r": (docs/[\w/-]+\.md)$", (root / MENU).read_text(), re.MULTILINE))
+    problems = []
+    for page in sorted((root / "docs").rglob("*.md")):
+        name = page.relative_to(root).as_posix()
+        if name not in menu and (page.parent.name != "decisions" or page.name == "README.md"):
+            problems.append(f"{MENU}: does not have {name} in its nav")
+        problems += [f"{index.relative_to(root)}: does not list {name}" for index in _indexes(root, page)
+                     if (page.relative_to(index.parent).as_posix()) not in _linked(index)]
+    return problems
+
+
+def _indexes(root: Path, page: Path) -> list[Path]:
+    """The pages that are to name this one: decisions are in their own index, guides also in theirs."""
+    whole, own = root / "docs" / "README.md", page.parent / "README.md"
+    of_folder = [own] if page.parent.name in ("decisions", "guides") and page != own else []
+    if page == whole or (page.parent.name == "decisions" and of_folder):
+        return of_folder
+    return [whole, *of_folder]
+
+
+def _linked(index: Path) -> set[str]:
+    return set(re.findall(r"\]\(([\w/-]+\.md)(?:#[\w-]+)?\)", index.read_text()))
 
 
 def _unmapped_folders() -> list[str]:

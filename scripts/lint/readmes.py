@@ -12,7 +12,8 @@ from pathlib import Path
 from sources import shown, source_files
 
 FOLDERS = (
-    "backend/thalweg/", "engine/src/", "engine/test/simulation/", "engine/test/support/", "frontend/src/", "scripts/",
+    "backend/tests/", "backend/thalweg/", "engine/src/", "engine/test/simulation/", "engine/test/support/",
+    "engine/test/system/", "frontend/src/", "scripts/",
 )  # fmt: skip
 CODE = {".h", ".cc", ".inc", ".py", ".ts", ".tsx", ".sh"}
 UNNAMED = re.compile(r"(?:_(?:test|fuzz|bench|harness|fixture|samples)|\.test|^__init__|^test_\w*)\.\w+$|^index\.ts$")

@@ -1,8 +1,10 @@
 """Checks beside the formatters': sizes, names, layers' folders without a page, standards that the bibliography lacks,
 sentences without a noun as their subject, words and addresses that do not belong here."""
 
+import ast
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from sources import ROOT, shown, source_files
@@ -27,6 +29,17 @@ CLAUSE = re.compile(
     r"|[.!?:;][*_`\"')\]]*\s+|\|[ \t]*)"
     r"(?P<sentence>[*_\"'(]*(?:What|Who)(?:ever)?\b"
     r".*?(?=(?P<mark>[.!?])[*_`\"')\]]*(?:\s|\|)|\||\n[ \t]*(?:\n|[-*+>|][ \t]|\d+[.)][ \t])|\Z))", re.DOTALL)
+# Comments as pages: blocks of whole lines with one mark, and comments behind code. Literals are found to be skipped.
+C_COMMENT = re.compile(
+    r"(?P<text>(?:^[ \t]*//[^\n]*\n)+|(?<=[;{},)])[ \t]+//[^\n]*|/\*.*?\*/)"
+    r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)'|`[^`]*`",
+    re.MULTILINE | re.DOTALL)
+LINE_COMMENT = re.compile(r"(?P<text>(?:^[ \t]*#.*\n)+)", re.MULTILINE)
+COMMENTS = {
+    **dict.fromkeys((".h", ".cc", ".c", ".inc", ".ts", ".tsx", ".mjs"), C_COMMENT),
+    **dict.fromkeys((".py", ".sh", ".cmake"), LINE_COMMENT),
+}
+MARK = re.compile(r"^[ \t]*(?://+|#+|/?\*+/?|\"{3})[ \t]?|\"{3}\Z|\*/\Z", re.MULTILINE)
 NO_PROSE = re.compile(r"^[ \t]*(```|~~~).*?^[ \t]*\1|^#.*?$", re.MULTILINE | re.DOTALL)
 WRITTEN = "<!-- Written by "  # the first words of a page whose sentences come from elsewhere
 SCRIPTS = {".py", ".sh", ".sql"}
@@ -76,6 +89,8 @@ def main() -> int:
             problems += _uncited(path, text)
         if path.suffix == ".md":
             problems += _clauses(path, text)
+        elif path.suffix in COMMENTS and _is_plain(path) and not generated:
+            problems += _clauses_in_comments(path, text)
     problems += _missing_pages()
     for lines, name in sorted(long_files, reverse=True):
         print(f"long: {lines:>4} {name}")
@@ -115,6 +130,30 @@ def _clauses(path: Path, text: str) -> list[str]:
     return [f"{shown(path)}:{prose.count(chr(10), 0, match.start('sentence')) + 1}: "
             f"'{' '.join(match['sentence'].split())}': a sentence that hides its subject; begin with the noun"
             for match in CLAUSE.finditer(prose) if match["mark"] != "?"]
+
+
+def _clauses_in_comments(path: Path, text: str) -> list[str]:
+    """The same of comments, but for their first words, which RIDDLE has."""
+    problems = []
+    for line, comment in _comments(path.suffix, text):
+        words = MARK.sub("", comment) + "\n"
+        problems += [
+            f"{shown(path)}:{line + words.count(chr(10), 0, match.start('sentence'))}: "
+            f"'{' '.join(match['sentence'].split())}': a sentence that hides its subject; begin with the noun"
+            for match in CLAUSE.finditer(words) if match["mark"] != "?" and match.start("sentence") > 1
+        ]
+    return problems
+
+
+def _comments(suffix: str, text: str) -> Iterator[tuple[int, str]]:
+    """Comments and docstrings, each with the number of its first line."""
+    for match in COMMENTS[suffix].finditer(text):
+        if match["text"]:
+            yield text.count("\n", 0, match.start()) + 1, match["text"]
+    if suffix == ".py":
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                yield node.lineno, str(node.value.value)
 
 
 def _is_plain(path: Path) -> bool:

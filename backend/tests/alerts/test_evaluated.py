@@ -24,7 +24,7 @@ AT = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
 def told(age: float, interval: float = 5.0, *, tells: bool = True) -> Any:
     then = AT - timedelta(seconds=age)
-    rounds = Rounds(told_at=AT if tells else then, round_at=AT, evaluated_at=then if tells else None)
+    rounds = Rounds(reported_at=AT if tells else then, round_at=AT, evaluated_at=then if tells else None)
     return evaluation_of(rounds, interval, AT)
 
 
@@ -53,13 +53,13 @@ async def test_a_dead_collector_is_told_with_the_list(
     page = (await viewer.get(ALERTS)).json()
     assert (page["items"], page["evaluated_at"], "has run yet" in page["outdated"]) == ([], None, True)
     at = now()
-    await Bus(resources.redis).tell_rounds(Rounds(told_at=at, round_at=at, evaluated_at=at))
+    await Bus(resources.redis).tell_rounds(Rounds(reported_at=at, round_at=at, evaluated_at=at))
     page = (await viewer.get(ALERTS)).json()
     assert (datetime.fromisoformat(page["evaluated_at"]), page["outdated"]) == (at, None)
     listed = await ask("alerts", "list")
     assert (listed.code, listed.out.strip()) == (0, "No alerts.")
     # Its process lives and tells, but nothing is evaluated.
-    hangs = Rounds(told_at=at, round_at=at, evaluated_at=at - timedelta(seconds=180))
+    hangs = Rounds(reported_at=at, round_at=at, evaluated_at=at - timedelta(seconds=180))
     await Bus(resources.redis).tell_rounds(hangs)
     for path in (ALERTS, f"{ALERTS}/counts"):
         assert f"since {hangs.evaluated_at:%Y-%m-%d %H:%M:%S} UTC" in (await viewer.get(path)).json()["outdated"]

@@ -23,8 +23,8 @@ class Cause:
     name: str
     stage: str | None
     code: str
-    told: str
-    """How it is made, for the table."""
+    how_it_is_made: str
+    """In words, for the table."""
     also: str | None = None
     """A stage that the cause loads as heavily as `stage`: either may be the slower one in a run."""
     verdict: str = "BOTTLENECK"

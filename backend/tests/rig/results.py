@@ -46,14 +46,14 @@ def main(path: str) -> int:
 
 def _row(cause: Cause, line: dict[str, Any] | None) -> str:
     if line is None:
-        return f"| {cause.name} | {cause.told} | | | | miss: the test failed before the advisor was asked |"
+        return f"| {cause.name} | {cause.how_it_is_made} | | | | miss: the test failed before the advisor was asked |"
     verdict, stage, code = line["said"]
     rate = "" if line["rate"] is None else f"{line['rate']:,.0f}"
     mark = (
         "hit" if line["hit"] else f"miss: expected {line['expected'][1] or line['expected'][0]}, {line['expected'][2]}"
     )
     finding = f"{line['title']} (`{code}`)" if code else "none"
-    return f"| {line['cause']} | {line['told']} | {stage or verdict} | {finding} | {rate} | {mark} |"
+    return f"| {line['cause']} | {line['how_it_is_made']} | {stage or verdict} | {finding} | {rate} | {mark} |"
 
 
 if __name__ == "__main__":

@@ -237,7 +237,7 @@ async def test_cause(
     keep(cause, samples)
     said = verdict_of(run)
     report(cause, run, said)
-    assert said == expected(cause, said), json.dumps(told(run), indent=1)
+    assert said == expected(cause, said), json.dumps(excerpt(run), indent=1)
 
 
 def expected(cause: Cause, said: tuple[str, str | None, str | None]) -> tuple[str, str | None, str | None]:
@@ -259,7 +259,7 @@ def keep(cause: Cause, samples: list[dict[str, Any]]) -> None:
         (Path(directory) / f"{cause.name.replace(' ', '_')}.json").write_text(text + "\n")
 
 
-def told(run: dict[str, Any]) -> dict[str, Any]:
+def excerpt(run: dict[str, Any]) -> dict[str, Any]:
     """The figures that explain the advisor's answer."""
     shares = [
         f"{row['component_type']} {row['sub_component_type'] or ''} {row['statistic_name']} {row['statistic_value']}"
@@ -279,7 +279,8 @@ def report(cause: Cause, run: dict[str, Any], said: tuple[str, str | None, str |
     wanted = expected(cause, said)
     (row,) = run["analysis"]["path_bottlenecks"]
     line = {
-        "cause": cause.name, "told": cause.told, "expected": wanted, "said": said, "hit": said == wanted,
+        "cause": cause.name, "how_it_is_made": cause.how_it_is_made,
+        "expected": wanted, "said": said, "hit": said == wanted,
         "explanation": row["explanation"], "rate": run["paths"][0]["messages_per_second"],
         "title": run["findings_ranked"][0]["title"] if run["findings_ranked"] else None,
     }  # fmt: skip

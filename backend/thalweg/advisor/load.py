@@ -34,7 +34,8 @@ class Load:
 
 
 def loads_of(samples: list[Sample]) -> dict[str, Load]:
-    """By the id of the thread, in the order of the last sample. What is only in older samples has ended: left out."""
+    """By the id of the thread, in the order of the last sample. A thread that only older samples have has ended, and is
+    left out."""
     if not samples:
         return {}
     loads = {component.id: Load(component) for component in samples[-1].components}

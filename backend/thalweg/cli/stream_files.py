@@ -30,7 +30,7 @@ def stream_in(file: typer.FileText) -> Json:
 
 
 def with_ids(api: Api, body: Json) -> Json:
-    """With the ids of the databases and engines that it names. What has another form is the API's to judge."""
+    """With the ids of the databases and engines that it names. The API judges members of another form."""
     resolved = _resolved(api, body, OF_STREAM, "")
     destinations = resolved.get("destinations")
     if isinstance(destinations, list):

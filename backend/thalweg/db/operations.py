@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import DestinationRow, EngineRow, OperationRow, StreamRow
 from thalweg.kernel.clock import now
-from thalweg.kernel.lifecycle import UNFINISHED, OperationState
+from thalweg.kernel.lifecycle import OPERATION_TRANSITIONS, UNFINISHED, OperationState
 from thalweg.kernel.models import Resource
 
 
@@ -73,12 +73,25 @@ def start_database_work(
     return row
 
 
+def begin(row: OperationRow, at: datetime) -> None:
+    """The operation was pending; its work began at `at`."""
+    _enter(row, OperationState.RUNNING)
+    row.started_at = at
+
+
 def finish(row: OperationRow, state: OperationState, error: dict[str, Any] | None = None) -> None:
     """Progress is complete when it has succeeded; an `error` beside success says what was left behind."""
-    row.state, row.finished_at, row.error = state, now(), error
+    _enter(row, state)
+    row.finished_at, row.error = now(), error
     row.started_at = row.started_at or row.finished_at
     if state is OperationState.SUCCEEDED:
         row.done = row.total = max(row.done, row.total or 0, row.done if row.unit == ProgressUnit.ROWS else 1)
+
+
+def _enter(row: OperationRow, state: OperationState) -> None:
+    if state not in OPERATION_TRANSITIONS[row.state]:
+        raise ValueError(f"operation {row.id} is {row.state}: it cannot become {state}")
+    row.state = state
 
 
 async def begin_sent(session: AsyncSession, engine_id: str, revision: int, at: datetime) -> list[OperationRow]:
@@ -91,7 +104,7 @@ async def begin_sent(session: AsyncSession, engine_id: str, revision: int, at: d
     )
     begun = list(await session.scalars(query))
     for row in begun:
-        row.state, row.started_at = OperationState.RUNNING, max(at, row.created_at)
+        begin(row, max(at, row.created_at))
     return begun
 
 

@@ -282,8 +282,9 @@ class EngineInEffect(Document):
     since: datetime
 
 
-NOT_REPORTED: Literal["not told"] = "not told"
-"""Older engines do not say what is in effect."""
+NotReported = Literal["not told"]
+NOT_REPORTED: NotReported = "not told"
+"""In the place of what older engines do not report. Stored reports have the word."""
 
 
 class DestinationStatus(Document):
@@ -304,7 +305,7 @@ class DestinationStatus(Document):
     retrying_transactions: int = 0
     next_retry: TransactionRetry | None = None
     """The first of these retries. None if no transaction waits for one, and from older engines."""
-    in_effect: EngineInEffect | Literal["not told"] | None = NOT_REPORTED
+    in_effect: EngineInEffect | NotReported | None = NOT_REPORTED
     """None while the present definition is not."""
     effects: list[EngineEffect] = []
     """The last ones, in their order; the effect of the earlier ones is over. Empty from older engines."""
@@ -368,7 +369,7 @@ class StreamStatus(Document):
     waits: list[EngineWait] = []
     rule_counts: RuleCounts | None = None
     """None where no table has rules, while nothing is captured, and for older engines."""
-    kind_change: EngineKindChange | Literal["not told"] | None = NOT_REPORTED
+    kind_change: EngineKindChange | NotReported | None = NOT_REPORTED
     """Older engines change no kind."""
 
     @model_validator(mode="before")

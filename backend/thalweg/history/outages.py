@@ -51,8 +51,8 @@ async def note(
     kept: timedelta,
     worked_at: datetime | None = None,
 ) -> None:
-    """Writes what has changed between two looks. What ended longer than `kept` ago is forgotten. `worked_at`: what had
-    ended by then is over, however soon the next one begins."""
+    """Writes what has changed between two looks. Outages that ended longer than `kept` ago are forgotten. `worked_at`:
+    what had ended by then is over, however soon the next one begins."""
     if before is not None and after is None:
         of_open = update(OutageRow).where(subject.rows, OutageRow.ended_at.is_(None))
         await session.execute(of_open.values(ended_at=at))

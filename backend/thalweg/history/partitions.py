@@ -45,7 +45,7 @@ async def present(session: AsyncSession, tier: Tier) -> list[str]:
 
 
 async def maintain(session: AsyncSession, tier: Tier, oldest: datetime, now: datetime) -> Covered:
-    """In the caller's transaction. What ends before `oldest` goes."""
+    """In the caller's transaction. Partitions that end before `oldest` go."""
     covered, there = wanted(tier, oldest, now), await present(session, tier)
     names = {}
     begin = covered.begin

@@ -1,8 +1,8 @@
 """Rolls documents of one stream and engine up to one of a minute or an hour.
 
 Rates, percentages and gauges become their mean over time, counters their last value, states what they were for
-longest, `latency.p50_ms` its mean over transactions and `latency.p99_ms` its highest: never better than it was. What
-was unknown does not count, and what was never known stays null. Beside the mean stands the highest of the seconds.
+longest, `latency.p50_ms` its mean over transactions and `latency.p99_ms` its highest: never better than it was. Unknown
+values do not count, and a value that was never known stays null. Beside the mean stands the highest of the seconds.
 """
 
 from collections import defaultdict

@@ -104,8 +104,8 @@ def with_consents(checks: list[Check], accept: list[str]) -> list[Check]:
 
 
 def with_place(check: Check, database: DatabaseRow) -> Check:
-    """Says where its SQL is to be run. What keeps somebody from connecting to the database, or its absence, is cured in
-    another one of its server."""
+    """Says where its SQL is to be run. Obstacles to a connection, and a missing database, are cured in another database
+    of its server."""
     if not check.sql:
         return check
     elsewhere = f"{database.servers}/postgres"

@@ -1,6 +1,6 @@
 """Creates an index at somebody's database while that is written to, and drops it again.
 
-Both run CONCURRENTLY: they wait for transactions that are older, and block no writer. What is interrupted leaves an
+Both run CONCURRENTLY: they wait for transactions that are older, and block no writer. An interrupted one leaves an
 index that is not valid, which the next try drops first. Source: PostgreSQL's documentation of CREATE INDEX and of
 progress reporting.
 """

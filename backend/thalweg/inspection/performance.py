@@ -245,7 +245,7 @@ async def _wal(connection: Connection) -> dict[str, float]:
 
 
 async def _io(connection: Connection) -> dict[str, float]:
-    """Empty where the server is too old. What a kind of object does not have (reads of WAL) is left out."""
+    """Empty where the server is too old. Figures that a kind of object does not have (reads of WAL) are left out."""
     try:
         rows = await read_all(connection, IO)
     except errors.UndefinedTable:

@@ -1,7 +1,8 @@
 """Removes what a stream's engine has made in both databases, where the engine is lost and cannot do it itself.
 
-The same steps as the engine's own (engine/src/daemon/stream_removal.cc), with the same database users. What is gone
-already is fine. Sessions that the lost engine has left open are ended first: they would hold the slot and row locks.
+The same steps as the engine's own (engine/src/daemon/stream_removal.cc), with the same database users. Objects that are
+gone already are fine. Sessions that the lost engine has left open are ended first: they would hold the slot and row
+locks.
 """
 
 import asyncio

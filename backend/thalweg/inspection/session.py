@@ -56,7 +56,7 @@ def is_poolers_refusal(message: str) -> bool:
 
 async def is_own(connection: AsyncConnection[DictRow], marker: str) -> bool:
     """False: something between has dropped the settings, or hands out sessions of others. Nothing may be set in this
-    session then. Who passes everything on tells of the server's process what the server says."""
+    session then. A program that passes everything on reports the server's process as the server does."""
     pid: int | None = None
     for _ in range(LOOKS):
         cursor = await connection.execute(KNOWN)

@@ -1,6 +1,6 @@
 """A source that is read at a standby: which of its servers is what, and what keeps the standby's slots.
 
-PostgreSQL 16 and later decode at a standby. What the standby needs of its primary shows at one of the two only, so both
+PostgreSQL 16 and later decode at a standby. The standby's demands on its primary show at one of the two only, so both
 are asked (docs/decisions/standby-source.md).
 """
 

@@ -69,7 +69,7 @@ class Context:
 
     async def release(self) -> None:
         """Ends the transaction and gives its connection back, before anything outside is waited for: after what the
-        request reads, or after what it writes. What is asked of the session afterwards begins another transaction."""
+        request reads, or after what it writes. Later requests to the session begin another transaction."""
         await release(self.session)
 
 
@@ -81,7 +81,7 @@ async def release(session: AsyncSession) -> None:
 
 
 class TransactionalRoute(StrictRoute):
-    """One transaction a request, committed before the response is sent, rolled back by any exception. Whoever waits
+    """One transaction a request, committed before the response is sent, rolled back by any exception. Code that waits
     for something outside releases it before and begins another one after."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

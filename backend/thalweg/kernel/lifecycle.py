@@ -193,6 +193,13 @@ class OperationState(StrEnum):
 
 
 UNFINISHED: Final = (OperationState.PENDING, OperationState.RUNNING)
+OPERATION_TRANSITIONS: Final = {
+    OperationState.PENDING: (OperationState.RUNNING, OperationState.SUCCEEDED, OperationState.FAILED),
+    OperationState.RUNNING: (OperationState.SUCCEEDED, OperationState.FAILED),
+    OperationState.SUCCEEDED: (),
+    OperationState.FAILED: (),
+}
+"""An operation that asks for nothing new, or that another one supersedes, ends without having run."""
 
 
 class StreamAction(StrEnum):

@@ -23,7 +23,8 @@ SCORE_MIN = 3
 DIGITS_OF_GUESSES_MIN = 9.0
 """For a password around words that everybody thinks of: beyond 10**9 guesses."""
 JUDGED_MAX = 72
-"""Characters; zxcvbn's time grows with their square. What is guessable so far is refused, however it goes on."""
+"""Characters; zxcvbn's time grows with their square. A beginning of that length that can be guessed is refused, however
+it goes on."""
 NAME_MIN = 3
 """Letters: shorter parts of names are found in any word."""
 LOOKALIKES = {"a": "a4@", "e": "e3", "i": "i1!", "l": "l1", "o": "o0", "s": "s5$", "t": "t7"}

@@ -1,6 +1,6 @@
 """Certificates, keys and revocation lists that users give: PEM contents, checked before they are kept.
 
-Whatever is accepted is worked on in each handshake, by the control plane and by engines; so keys, chains and texts have
+All accepted text is worked on in each handshake, by the control plane and by engines; so keys, chains and texts have
 sizes that a handshake can bear, and reading them takes no time that other requests would notice.
 """
 

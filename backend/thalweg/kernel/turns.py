@@ -27,7 +27,7 @@ class Turns:
 
     @asynccontextmanager
     async def of(self, user_id: str) -> AsyncGenerator[None, None]:
-        """Raises too_many_requests. Whoever waits here should hold nothing that others need."""
+        """Raises too_many_requests. A caller that waits here should hold nothing that others need."""
         allowance = self._allowances.setdefault(user_id, _Allowance(asyncio.Semaphore(self._at_once)))
         if allowance.present >= self._at_once + self._waiting_max:
             raise Problem(

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 from redis.asyncio import Redis
 
 from thalweg.kernel.lifecycle import ObservedStatus
@@ -53,7 +53,10 @@ def _parsed(document: bytes) -> Sample:
 class Rounds(BaseModel):
     """The collector's work, as it tells of it: who has no login reads it, so it names neither addresses nor values."""
 
-    told_at: datetime
+    model_config = ConfigDict(populate_by_name=True)
+
+    reported_at: datetime = Field(alias="told_at")
+    """The name within the document is the one that collectors and APIs of earlier versions know."""
     round_at: datetime
     """When the slowest of its loops last recorded what it had gathered."""
     failure: str | None = None
@@ -101,7 +104,7 @@ class Bus:
 
     async def tell_rounds(self, rounds: Rounds) -> None:
         """The collector tells it all the time. It does not expire: its age is what /readyz is asked for."""
-        await self._redis.set(ROUNDS_KEY, rounds.model_dump_json())
+        await self._redis.set(ROUNDS_KEY, rounds.model_dump_json(by_alias=True))
 
     async def rounds(self) -> Rounds | None:
         stored = await self._redis.get(ROUNDS_KEY)

@@ -38,7 +38,7 @@ def evaluation_of(rounds: Rounds | None, interval: float, at: datetime) -> Evalu
     if rounds is None:
         return Evaluation(None, "No alert has ever been evaluated: no collector has run yet.")
     # A collector of an earlier version tells only that it lives.
-    evaluated_at = rounds.evaluated_at or rounds.told_at
+    evaluated_at = rounds.evaluated_at or rounds.reported_at
     age = (at - evaluated_at).total_seconds()
     if age <= max(LATE_SECONDS, LATE_INTERVALS * interval):
         return Evaluation(evaluated_at, None)

@@ -1,4 +1,4 @@
-"""Rates from two statistics of one engine. What the first one cannot tell is null, never zero."""
+"""Rates from two statistics of one engine. A rate that needs a figure which the first one lacks is null."""
 
 from collections.abc import Mapping
 from datetime import datetime

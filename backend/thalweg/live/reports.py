@@ -6,7 +6,6 @@ It works when both do, and an error names the engine that has it. live/joining_r
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from thalweg.engine_client.documents import (
     NOT_REPORTED,
@@ -14,6 +13,7 @@ from thalweg.engine_client.documents import (
     EngineError,
     EngineInEffect,
     EnginePositions,
+    NotReported,
     StreamStatus,
 )
 from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
@@ -118,7 +118,7 @@ def _destination(sent: DestinationStatus, sender: str, receiver: Receiver) -> De
 
 def _in_effect(
     sent: DestinationStatus, applied: DestinationStatus, changed_revision: int
-) -> EngineInEffect | Literal["not told"] | None:
+) -> EngineInEffect | NotReported | None:
     """At both engines, from the later position on; the revision is that of the engine that sends."""
     there, here = applied.in_effect, sent.in_effect
     if there is None or here is None or there == NOT_REPORTED or here == NOT_REPORTED:

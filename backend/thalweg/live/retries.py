@@ -21,8 +21,8 @@ def shown_retry(retry: dict[str, Any] | None, *, reveals: bool) -> TransactionRe
 
 
 def retry_in_words(destination: dict[str, Any]) -> str | None:
-    """`destination` is of the contract's document. What waits, and until when; None: nothing does, or it has an error
-    of its own, or is stopped."""
+    """`destination` is of the contract's document. Gives the waiting work and the end of the wait; None: nothing waits,
+    or it has an error of its own, or is stopped."""
     retry = destination.get("next_retry")
     if retry is None or destination["error"] is not None or destination["status"] != ObservedStatus.ENABLED:
         return None

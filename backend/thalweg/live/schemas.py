@@ -1,4 +1,4 @@
-"""Live samples: rates between two polls of an engine. What is not known yet is null, never zero."""
+"""Live samples: rates between two polls of an engine. Values that are not known yet are null, never zero."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -48,7 +48,9 @@ class ComponentSample(Resource):
     engine_id: str | None = Field(default=None, description="The engine that it runs in.")
     type: ComponentType
     name: str
-    sub_component: str | None = Field(description="APPLY READER, APPLY COORDINATOR, APPLY SERVER or QUEUE SPILL.")
+    sub_component: str | None = Field(
+        description="APPLY READER, APPLY COORDINATOR, APPLY SERVER, QUEUE SPILL, WAL SHIPMENT or LOGMINER BUILDER."
+    )
     server: int | None = Field(description="Number of the applier.")
     state: str = Field(description="The momentary state, such as CAPTURING CHANGES.")
     lcrs_per_second: float | None

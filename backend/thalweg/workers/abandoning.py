@@ -1,8 +1,8 @@
 """Deletes streams, and drops destinations, whose engine is lost: what `force` asks for once that has been silent.
 
-The control plane removes what it can reach in the databases itself. What the engine has on its disk it cannot reach:
-the stream's definition stays in the engine's desired document, as DROPPED, until the engine has come back and said so.
-Over several engines the capture engine is given up first, as it would be asked first.
+The control plane removes what it can reach in the databases itself. It cannot reach the engine's disk: the stream's
+definition stays in the engine's desired document, as DROPPED, until the engine has come back and said so. Over several
+engines the capture engine is given up first, as it would be asked first.
 """
 
 import json

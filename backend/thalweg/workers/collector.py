@@ -143,7 +143,7 @@ class Collector:
         try:
             await self._bus.tell_rounds(
                 Rounds(
-                    told_at=at, round_at=slowest[0], failure=slowest[1], history_failure=self._history.failure,
+                    reported_at=at, round_at=slowest[0], failure=slowest[1], history_failure=self._history.failure,
                     evaluated_at=self._alerts.evaluated_at,
                 )
             )  # fmt: skip
@@ -249,10 +249,10 @@ class Collector:
             document = await desired_document(session, engine_id, self._resources)
         if document is None:
             return
-        told_at = now()
+        sent_at = now()
         try:
             await client.put_desired(document)
-            await self._begin_sent(engine_id, document["revision"], told_at)
+            await self._begin_sent(engine_id, document["revision"], sent_at)
             log.info("desired state sent", engine_id=engine_id, revision=document["revision"])
             self._over(f"desired state of {engine_id}")
         except EngineFailure as failure:

@@ -1,7 +1,7 @@
 """The elected collector's part in cures that create an index: runs their SQL at the destination, one at a database.
 
-What was interrupted, by a new leader or a crash, goes on: the cure's state says what is wanted, and the destination
-what is there (inspection/indexes).
+Work that a new leader or a crash interrupted goes on: the cure's state says what is wanted, and the destination what is
+there (inspection/indexes).
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import AdvisorCureRow, DatabaseRow, OperationRow
-from thalweg.db.operations import finish
+from thalweg.db.operations import begin, finish
 from thalweg.features.advisor import repository
 from thalweg.features.advisor.cures import index_of
 from thalweg.features.advisor.schemas import CureState
@@ -22,7 +22,7 @@ from thalweg.inspection.indexes import IndexProgress, create_index, drop_index
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
-from thalweg.kernel.lifecycle import OperationState
+from thalweg.kernel.lifecycle import UNFINISHED, OperationState
 from thalweg.kernel.problems import TITLES
 from thalweg.kernel.tasks import stop_task
 
@@ -76,7 +76,7 @@ class CureWorker:
     async def _begin(self, session: AsyncSession, row: AdvisorCureRow) -> None:
         operation = await session.get(OperationRow, row.operation_id)
         if operation is not None and operation.state == OperationState.PENDING:
-            operation.state, operation.started_at = OperationState.RUNNING, now()
+            begin(operation, now())
 
     async def _run(self, row: AdvisorCureRow, target: Target | None) -> None:
         if target is None:
@@ -111,7 +111,7 @@ def _conclude(row: AdvisorCureRow, failure: ConnectionFailure | None) -> None:
 
 async def _finish(session: AsyncSession, operation_id: str | None, failure: ConnectionFailure | None) -> None:
     operation = await session.get(OperationRow, operation_id)
-    if operation is not None:
+    if operation is not None and operation.state in UNFINISHED:  # else its cure was deleted meanwhile (overdue.py)
         state = OperationState.SUCCEEDED if failure is None else OperationState.FAILED
         finish(operation, state, None if failure is None else _error_document(failure))
 

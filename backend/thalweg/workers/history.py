@@ -1,7 +1,7 @@
 """Writes the history: every second in one batch, every minute the roll-ups and the partitions.
 
-It has a task of its own, so that a slow store holds no poll up. What the store cannot take is given up,
-and the engines are asked for it again once it can: they keep the last minutes themselves (workers/backfill.py).
+It has a task of its own, so that a slow store holds no poll up. Samples that the store cannot take are given up, and
+the engines are asked for them again once it can: they keep the last minutes themselves (workers/backfill.py).
 """
 
 import asyncio

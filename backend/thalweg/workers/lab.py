@@ -1,7 +1,7 @@
 """The elected collector's part of the lab: carries out at the demo's databases what is wanted, and ends it in time.
 
-What is wanted is in the store, so a collector that was interrupted, or the next one, goes on where the last has got to.
-A lock goes with the session that holds it, and that with the collector.
+The wanted state is in the store, so a collector that was interrupted, or the next one, goes on where the last has got
+to. A lock goes with the session that holds it, and that with the collector.
 """
 
 import asyncio

@@ -20,7 +20,7 @@ Run = tuple[DesiredStatus, DesiredStatus | None, ObservedStatus]
 
 
 class Lags:
-    """Owner: the collector. What engines hear of their sources' ends becomes marks of the same sources."""
+    """Owner: the collector. The ends of sources that engines report become marks of the same sources."""
 
     def __init__(self, seen: Seen) -> None:
         self._seen = seen

@@ -1,6 +1,6 @@
 """Ends operations that nothing will move on any more: no operation stays unfinished for ever.
 
-What was asked for stays desired. An engine that comes back does it then; only nobody waits for it any longer. The copy
+The request itself stays desired. An engine that comes back does it then; only nobody waits for it any longer. The copy
 of a table of a stream that somebody has stopped waits for as long as that lasts, and says so.
 """
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from thalweg.db.models import EngineRow, OperationRow, StreamRow
-from thalweg.db.operations import OperationKind, ProgressUnit, finish
+from thalweg.db.operations import OperationKind, ProgressUnit, begin, finish
 from thalweg.engine_client.documents import CopiedTable, DestinationStatus, EngineError, StreamStatus
 from thalweg.kernel.clock import now
 from thalweg.kernel.lifecycle import REPLICATES, DesiredStatus, ObservedStatus, OperationState, StreamPhase
@@ -27,7 +27,7 @@ def advance(
         return False
     before = (operation.state, operation.done, operation.total, operation.error)
     if operation.state == OperationState.PENDING:
-        operation.state, operation.started_at = OperationState.RUNNING, now()
+        begin(operation, now())
     concerned = [
         destination for destination in status.destinations if operation.destination_id in (None, destination.id)
     ]
@@ -96,7 +96,7 @@ def _is_about(operation: OperationRow, table: CopiedTable) -> bool:
 
 
 def _copies_anew(operation: OperationRow, destination: DestinationStatus) -> bool:
-    """The copy that is told of is another one than before the request: until the engine has begun, it tells of that."""
+    """True once the engine reports a copy newer than the request; until it begins, it reports the one before."""
     if destination.instantiation is None:
         return False
     finished, before = destination.instantiation.finished_at, (operation.table or {}).get("copied_at")

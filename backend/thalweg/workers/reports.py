@@ -147,7 +147,8 @@ def acknowledged(row: StreamRow, engines: Engines) -> bool:
 def sample_now(
     row: StreamRow, engine_id: str, sample: Sample | None, whole: StreamStatus, kept: LastSamples, at: datetime
 ) -> Sample | None:
-    """The stream's sample to show now: one for each of the capturing engine's. What others say waits for the next."""
+    """The stream's sample to show now: one for each of the capturing engine's. Reports of other engines wait for the
+    next."""
     if sample is None or row.capture_is_gone:
         return None
     if engine_id != row.capture_engine_id:

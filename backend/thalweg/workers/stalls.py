@@ -31,7 +31,8 @@ class _Seen:
 
 class Stalls:
     """Owner: the collector. A stall ends when anything is applied, the position moves on, or nothing has waited for as
-    long as a stall takes: a restart of the consumer alone ends none. What waits for its retry waits on purpose."""
+    long as a stall takes: a restart of the consumer alone ends none. A transaction that waits for its retry waits on
+    purpose."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], _Seen] = {}

@@ -1,9 +1,9 @@
 """Applies a finding's cure and takes it back, with a snapshot before.
 
 Parameters go through the ordinary change of a stream, or of its destination where that may have its own. An index is
-created by the collector (workers/curing): here it is only checked whether the destination's user may. What a person has
-done is written down, too. The second snapshot, and whether it helped, come from the collector once the path has run
-with the change.
+created by the collector (workers/curing): here it is only checked whether the destination's user may. Cures that a
+person has carried out are written down, too. The second snapshot, and whether it helped, come from the collector once
+the path has run with the change.
 """
 
 from dataclasses import dataclass

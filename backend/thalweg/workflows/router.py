@@ -75,14 +75,14 @@ async def create_stream(body: StreamCreate, context: Operator, once: OnceOnly) -
 
 
 @router.patch("/streams/{stream_id}", operation_id="streams_update")
-async def update_stream(
+async def patch_stream(
     stream_id: Id, body: StreamUpdate, context: Operator, response: Response, if_match: IfMatch = None
 ) -> Stream:
     """Change the name, parameters or table rules; parameters marked live and rules take effect while the stream runs.
 
     New rules are checked like those of a new stream, and refused with each failed check.
     """
-    stream = await stream_change.update_stream(context, stream_id, body, if_match)
+    stream = await stream_change.check_and_change(context, stream_id, body, if_match)
     response.headers["ETag"] = stream.etag
     return stream
 

@@ -149,8 +149,8 @@ def without_tables(row_rules: list[ScopedRules], tables: list[Json]) -> list[int
 
 
 def rule_problems(problems: list[EngineRuleProblem], by_table: RulesByTable, tables: list[Json]) -> list[RuleProblem]:
-    """`tables`: all that the rules were tried with. What a rule of a wider scope is refused for with each of its
-    tables, a syntax error say, is told once, without a table."""
+    """`tables`: all that the rules were tried with. A fault that a rule of a wider scope has in each of its tables,
+    such as a syntax error, is reported once, without a table."""
     missing = _tables_of(problem for problem in problems if problem.code == ErrorCode.MISSING_TABLE)
     tried = {(table["schema"], table["table"]) for table in tables} - missing
     by_place: dict[tuple[Any, ...], list[EngineRuleProblem]] = {}

@@ -26,16 +26,20 @@ from thalweg.workflows.stream_preparation import (
 )
 
 
-async def update_stream(context: Context, stream_id: str, body: StreamUpdate, if_match: str | None) -> Stream:
+async def check_and_change(context: Context, stream_id: str, body: StreamUpdate, if_match: str | None) -> Stream:
     if body.rules is None and body.capture_kind is None:
         if body.parameters and NAMES & body.parameters.keys():
             await _check_conflicts(context, stream_id, body.parameters, if_match)
         if body.parameters and WAL_ARCHIVE in body.parameters:
             await _check_archive(context, stream_id, body.parameters, if_match)
-        return await service.update_stream(context, stream_id, body, if_match, None, {})
+        row = await service.change_stream(context, stream_id, body, if_match, None, {})
+        return await service.shown(context, row)
     result = await _checked(context, stream_id, body, if_match)
     tables = None if body.rules is None else with_accepted_code(desired_tables(result.tables, body.rules), result.code)
-    return await service.update_stream(context, stream_id, body, if_match, tables, accepted_facts(result.preflight))
+    accepted = accepted_facts(result.preflight)
+    return await service.shown(
+        context, await service.change_stream(context, stream_id, body, if_match, tables, accepted)
+    )
 
 
 async def _check_conflicts(context: Context, stream_id: str, changes: Parameters, if_match: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The engine tries what it would do at a destination. What it finds becomes two checks: what stops the stream, and what
+"""The engine tries what it would do at a destination. Its findings become two checks: what stops the stream, and what
 the destination would lack."""
 
 from thalweg.db.models import EngineRow

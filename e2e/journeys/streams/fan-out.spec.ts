@@ -129,7 +129,7 @@ test("a destination that is away holds up nobody; back again, it catches up", as
   await expect(backlog).toHaveAttribute("aria-valuetext", /^(?!0\s)[\d.]+\s\S+ of 10/u, { timeout: 60_000 });
   const told = page.getByRole("alert").filter({ hasText: `${reports.name}: ` });
   await expect(told).toBeVisible();
-  await expect(away).toContainText("Its cure stands at the head of the page.");
+  await expect(away).toContainText("See the fix at the top of the page.");
   await expect(stream.destination(archive.name)).toContainText("Replicating");
   await page.screenshot({ path: test.info().outputPath("away.png"), fullPage: true });
   expect(await entries(reports)).toMatch(/^600 /);

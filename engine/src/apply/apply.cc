@@ -236,10 +236,10 @@ telemetry::TransactionSamples Apply::transactions() const {
   return all;
 }
 
-void Apply::hold_for_errors(std::chrono::milliseconds most) {
+void Apply::hold_for_errors(std::chrono::milliseconds timeout) {
   SharedState& shared = state_->shared;
   shared.is_held.store(false, std::memory_order_relaxed);
-  const auto until = shared.clock->steady_now() + most;
+  const auto until = shared.clock->steady_now() + timeout;
   shared.hold_until.store(until.time_since_epoch().count(), std::memory_order_relaxed);
   shared.reload_parked.store(true, std::memory_order_release);
   shared.coordinator_bell.ring();

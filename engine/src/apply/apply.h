@@ -122,8 +122,8 @@ class Apply {
   // Call it after an attempt to execute or remove transactions of the error queue (error_queue.h).
   void note_errors_changed();
   // Hands out nothing for a moment, while somebody works at the error queue: from is_held() on nothing is parked until
-  // note_errors_changed() is called, or `most` is over.
-  void hold_for_errors(std::chrono::milliseconds most);
+  // note_errors_changed() is called, or `timeout` is over.
+  void hold_for_errors(std::chrono::milliseconds timeout);
   bool is_held() const;
 
  private:

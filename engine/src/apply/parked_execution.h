@@ -45,8 +45,8 @@ class ParkedExecution {
 
   // Before the first one, and now and then: tables may have been renamed. The error queue is held (error_queue.h).
   base::Result<void> begin(std::string_view stream_id);
-  // Fetches the frames of small ones of these together, and has tables looked up anew that have changed meanwhile. What
-  // is not fetched so is when it is executed. The entries last until the next call, or end().
+  // Fetches the frames of small ones of these together, and has tables looked up anew that have changed meanwhile.
+  // Other frames are fetched when they are executed. The entries last until the next call, or end().
   base::Result<void> read_ahead(std::span<ParkedEntry* const> entries);
   void end() { drop_read(); }
   // One that fails stays in the queue, which tells why it did where that is its data's fault: is_about_data(). Fails

@@ -22,7 +22,7 @@
 
 namespace thalweg::apply {
 
-// Owner: one thread. What asks the destination does so while the connection is in no pipeline.
+// Owner: one thread. Methods that ask the destination do so while the connection is in no pipeline.
 class ParkedTables final : public TableFinder {
  public:
   // `handlers` outlive it.

@@ -78,7 +78,7 @@ CREATE TABLE thalweg.error_queue_chunk (
 INSERT INTO thalweg.schema_version VALUES (1);
 )sql";
 
-// Not a version of its own: an engine that does not know these columns neither reads nor needs them. What it has parked
+// Not a version of its own: an engine that does not know these columns neither reads nor needs them. Its parked changes
 // may have been any row of its tables.
 constexpr const char* kAddParentsToErrorQueue = R"sql(
 ALTER TABLE thalweg.error_queue ADD COLUMN parent_hashes bytea NOT NULL DEFAULT '\x',

@@ -16,8 +16,8 @@ namespace thalweg::base {
 //   sleep       The agent sleeps by sleep(), without the baton, once it has found nothing to do.
 //   lend        The agent waits for something that has nothing to do with its work by lend(), without the baton, though
 //               it may have work: threads with news do it meanwhile.
-//   end         The agent ends with the baton, which nobody gets any more. Who comes then has its news left where it
-//               is, as if the agent were at work. An agent that begins again has the baton as before.
+//   end         The agent ends with the baton, which nobody gets any more. A thread that comes then leaves its news
+//               where it is, as if the agent were at work. An agent that begins again has the baton as before.
 //
 // Thread-safe: work() belongs to any thread, sleep() and lend() to the agent. The next holder sees everything that a
 // thread has written before it put the baton down, or before it came with news.
@@ -43,7 +43,7 @@ class Baton {
     } while (!take());
     return true;
   }
-  // Calls `aside` without the baton, then `wait` as long as another thread has it. Whatever came before or meanwhile
+  // Calls `aside` without the baton, then `wait` as long as another thread has it. News that came before or meanwhile
   // may be left: the agent looks for work afterwards.
   template <typename Aside, typename Wait>
   void lend(Aside aside, Wait wait) {

@@ -12,8 +12,8 @@ namespace thalweg::base {
 // liveness.
 //
 // Use:   uint32_t seen = bell.ticket();  if (nothing to do) bell.wait(seen, timeout);
-// A ring after ticket() makes the wait return at once. What a ringer wrote before ring() is visible after a ticket()
-// or a wait() that noticed the ring. ring() costs one atomic addition; it enters the kernel only when the owner sleeps.
+// A ring after ticket() makes the wait return at once. Writes of a ringer before ring() are visible after a ticket() or
+// a wait() that noticed the ring. ring() costs one atomic addition; it enters the kernel only when the owner sleeps.
 // Ring per batch, not per item.
 class Doorbell {
  public:

@@ -7,7 +7,7 @@
 
 #include "base/ids.h"
 
-// Expected failures are values. What comes from PostgreSQL, the disk or the network is never asserted.
+// Expected failures are values. Input from PostgreSQL, the disk or the network is never asserted.
 
 namespace thalweg::base {
 

@@ -11,8 +11,8 @@
 namespace thalweg::base {
 
 // The connections of a port that have not said who they are. Anybody can make them, so there is room for a few only;
-// and the room is never refused to a newcomer: the oldest makes place, of the address that has the most. Whoever floods
-// a port pushes out connections of his own, and those of others who are slower than his flood. Owner: one thread.
+// and the room is never refused to a newcomer: the oldest makes place, of the address that has the most. A flood at a
+// port pushes out connections of its own address, and those of others who are slower than the flood. Owner: one thread.
 class Strangers {
  public:
   struct Limits {
@@ -22,7 +22,8 @@ class Strangers {
 
   explicit Strangers(Limits limits) : limits_(limits) {}
 
-  // A connection came. `number` is higher than all before. Who has to go for it, if anybody, and is forgotten here.
+  // A connection came. `number` is higher than all before. Returns the one that has to go for it, if any, and is
+  // forgotten here.
   std::optional<uint64_t> enter(uint64_t number, std::string address);
   // It has said who it is, or it is gone.
   void leave(uint64_t number) { addresses_.erase(number); }

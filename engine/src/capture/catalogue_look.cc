@@ -51,8 +51,8 @@ struct Seen {
   bool is_locked = false;   // by somebody who may change its columns, or has
 };
 
-// The columns of one snapshot, and what it has of the transaction. Whoever changes columns has the lock until the
-// transaction ends, or the savepoint is rolled back to.
+// The columns of one snapshot, and what it has of the transaction. A transaction that changes columns has the lock
+// until it ends, or rolls back to the savepoint.
 base::Result<Seen> see(pg::Connection& source, base::RelationId relation, base::Xid xid) {
   static const std::string sql = fmt::format(
       "SELECT a.attnum, a.attname, a.attisdropped, a.attgenerated <> '', t.seen, t.locked FROM (SELECT "

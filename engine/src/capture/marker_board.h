@@ -18,8 +18,8 @@
 
 namespace thalweg::capture {
 
-// Thread-safe: a lock, taken for markers only. Whoever wants one places it; the thread that talks to the source takes
-// it from there and says what became of it; the capture's agent finds it in the stream.
+// Thread-safe: a lock, taken for markers only. A caller places one; the thread that talks to the source takes it from
+// there and says what became of it; the capture's agent finds it in the stream.
 class MarkerBoard {
  public:
   static constexpr size_t kKeptMax = 128;    // placed ones that are remembered

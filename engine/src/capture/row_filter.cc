@@ -291,8 +291,8 @@ base::Result<std::unique_ptr<RowFilter>> RowFilters::make(const lcr::TableDescri
   rules::RuleTable seen = rules::table_of(table);
   THALWEG_ASSIGN(pg::Connection * source, connection());
   THALWEG_ASSIGN(const bool exists, rules::complete(*source, table.relation, seen));
-  // Nobody can say what the columns of a dropped table were like. What was written before it was dropped would stop the
-  // stream, where the table is to stop alone: with its changes left out.
+  // Nobody can say what the columns of a dropped table were like. Changes from before the drop would stop the stream,
+  // where the table is to stop alone: with its changes left out.
   const bool is_left_out = !exists && rules_.stops_tables;
   if (is_left_out) {
     base::log_event(base::LogLevel::warning, "dropped_table_left_out",

@@ -10,7 +10,7 @@
 
 // The relations of the source that the tables of a stream with rules are, noted in a file: a name alone would let a
 // table that was renamed between two sessions go without its rules, or take one without rules for a table that has
-// some. What was noted for another source, or for another list of tables, counts for nothing.
+// some. Notes on another source, or on another list of tables, count for nothing.
 
 namespace thalweg::capture {
 

@@ -8,8 +8,8 @@ namespace thalweg::capture {
 
 // A server that is shut down keeps its senders, and waits for them, until their receivers have confirmed everything
 // (WalSndDone of src/backend/replication/walsender.c). A receiver that answers and has no room, or waits for a
-// destination that is away, would keep it for ever: its session is to end then. What was not confirmed comes again.
-// Owner: the capture's agent.
+// destination that is away, would keep it for ever: its session is to end then. Unconfirmed changes come again. Owner:
+// the capture's agent.
 class ShutdownWatch {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -146,8 +146,8 @@ TransformedForms::Known& TransformedForms::known(base::RelationId relation, cons
   Known& known = known_[relation];
   std::string text = text_of(steps);
   if (known.steps == text) return known;
-  // Other steps were given by somebody who has seen the form that was refused. What numbers the forms before had is as
-  // true as it was.
+  // Other steps were given by somebody who has seen the form that was refused. The numbers of the forms before are as
+  // true as they were.
   known.steps = std::move(text);
   if (!known.refused.empty()) known.answered = std::exchange(known.refused, {});
   for (Noted& noted : known.forms) noted.was_taken = noted.is_first = false;

@@ -25,8 +25,8 @@ namespace thalweg::capture {
 // Owner: the agent that captures.
 class TransformedForms {
  public:
-  // An empty path: nothing is noted. What was noted of another source counts for nothing, and so does a file that
-  // cannot be read, which is logged.
+  // An empty path: nothing is noted. Notes on another source count for nothing, and so does a file that cannot be read,
+  // which is logged.
   void open(std::filesystem::path file, const std::string& source);
   // Forgets the relations that are not among these.
   base::Result<void> retain(const std::set<base::RelationId>& relations);

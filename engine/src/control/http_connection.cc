@@ -36,8 +36,8 @@ std::string_view bearer(std::string_view header) {
   return header.starts_with(kScheme) ? header.substr(kScheme.size()) : std::string_view{};
 }
 
-// A life: TLS handshake, then head, body, work and answer again and again; a deadline for each. Who shows no token gets
-// one answer, and nothing but the head of his request is read.
+// A life: TLS handshake, then head, body, work and answer again and again; a deadline for each. A client without a
+// token gets one answer, and nothing but the head of its request is read.
 template <typename Stream>
 class Connection final : public HttpConnection, public std::enable_shared_from_this<Connection<Stream>> {
  public:

@@ -1,5 +1,5 @@
 // Feeds foreign bytes to the control API's port, as a whole connection: the head of a request, its body, and what comes
-// behind. Whatever they are, the answer is HTTP, nothing is done without the token, and no handler throws.
+// behind. For any input, the answer is HTTP, nothing is done without the token, and no handler throws.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

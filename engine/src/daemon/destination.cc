@@ -50,7 +50,7 @@ void Destination::begin_session(const SourceSlot& slot) {
   if (options_.effect != nullptr) options_.effect->expect(judging(present_delivery()));
 }
 
-// Null: it has none. What another engine captures has been judged there.
+// Null: it has none. Changes that another engine captures have been judged there.
 base::Result<std::unique_ptr<RuledFrames>> Destination::with_rules(const control::Delivery& delivery,
                                                                    queue::FrameSource& frames) {
   if (delivery.destination.rules.empty() || delivery.stream.receive_from) return nullptr;
@@ -241,9 +241,9 @@ void Destination::note_errors_changed() {
   if (consumer_ && consumer_->apply() != nullptr) consumer_->apply()->note_errors_changed();
 }
 
-void Destination::hold_for_errors(std::chrono::milliseconds most) {
+void Destination::hold_for_errors(std::chrono::milliseconds timeout) {
   std::shared_lock lock(session_lock_);
-  if (consumer_ && consumer_->apply() != nullptr) consumer_->apply()->hold_for_errors(most);
+  if (consumer_ && consumer_->apply() != nullptr) consumer_->apply()->hold_for_errors(timeout);
 }
 
 bool Destination::is_held() const {

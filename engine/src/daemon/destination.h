@@ -93,7 +93,7 @@ class Destination {
   virtual base::Result<void> tend() = 0;
   // The stream's trouble that it is resolving by itself; none: all is well, or it reports trouble as its own.
   virtual std::optional<base::Error> stream_trouble() const { return std::nullopt; }
-  // Whether the stream need not wait for it to be REPLICATING. `producer`: the session's.
+  // Whether it no longer keeps the stream from becoming REPLICATING. `producer`: the session's.
   virtual bool has_caught_up(QueueProducer& producer) const = 0;
   // It is behind: from the next session on it keeps to the disk for a while, if it can.
   virtual void keep_to_disk() {}
@@ -106,8 +106,8 @@ class Destination {
   virtual void request_stop() = 0;
   virtual bool has_ended() const = 0;
   virtual void end() = 0;    // nothing is applied or sent any more
-  virtual void release() {}  // the producer has ended: what the session's start took of it is given up
-  // After a session that another one follows, and before that. Fails with what ends the stream's try.
+  virtual void release() {}  // the producer has ended: releases the consumer that begin() took
+  // Called between two sessions. Fails with what ends the stream's try.
   virtual base::Result<void> finish_session() { return {}; }
   // A change with which its session goes on. No effect where nothing has changed.
   virtual void take_up(const control::DestinationDefinition& desired);
@@ -121,7 +121,7 @@ class Destination {
   virtual void start_over() {}  // from its destination's start on, within the session where that can be
   void forget_retries();        // it was stopped
   void note_errors_changed();   // Apply's, as the next two
-  void hold_for_errors(std::chrono::milliseconds most);
+  void hold_for_errors(std::chrono::milliseconds timeout);
   bool is_held() const;
 
   virtual control::DestinationStatus status() const;

@@ -98,7 +98,7 @@ class DestinationCourse {
   bool has_consumer() const { return phase_ == Phase::starting || phase_ == Phase::live || phase_ == Phase::leaving; }
   // The consumer is to end where no change is lost.
   bool leaves() const { return phase_ == Phase::leaving || (phase_ == Phase::live && (pauses() || rules_changed_)); }
-  // How the present try ends is what somebody asked for.
+  // The present try was interrupted on request.
   bool is_cut_short() const { return interrupt_.load(std::memory_order_relaxed) || leaves(); }
 
  private:

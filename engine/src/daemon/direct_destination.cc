@@ -6,7 +6,7 @@
 #include "daemon/source_objects.h"
 #include "daemon/source_slot.h"
 
-// Nothing of this is between a change and its apply.
+// No code here runs per change.
 
 namespace thalweg::daemon {
 namespace {

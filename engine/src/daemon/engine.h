@@ -31,7 +31,7 @@ class Engine final : public control::ManagedStreams {
   ~Engine() override;
 
   // Every stream drains and ends, within `patience`. False: some did not; the process may exit all the same, what is
-  // not applied is read again. What operators have asked for, and waits for a database, is given up.
+  // not applied is read again. Requests of operators that wait for a database are given up.
   bool stop(std::chrono::seconds patience);
 
   base::Result<void> put_desired(control::DesiredState desired) override;

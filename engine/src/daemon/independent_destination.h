@@ -64,8 +64,7 @@ class IndependentDestination final : public Destination {
   bool has_ended() const override;
   void end() override;
   // It is paused, resumed or dropped, or reads on with other rules from where its destination is: nobody else notices.
-  // Only where it has taken from memory what its destination does not get done with in seconds, it asks for a new
-  // session.
+  // Asks for a new session only if its destination cannot finish within seconds what it has taken from memory.
   void take_up(const control::DestinationDefinition& desired) override;
   void forget() override;
 

@@ -188,8 +188,8 @@ base::Result<CaptureKind> KindWork::settle() {
     THALWEG_TRY(look());
   }
   const auto kind_of = [](const FoundSlot& slot) { return slot.is_physical ? CaptureKind::wal : CaptureKind::logical; };
-  // Somebody dropped it, a failover took it, or it was never made. What mined keeps what it has, and its slot is made
-  // good.
+  // Somebody dropped it, a failover took it, or it was never made. A stream that mined keeps what it has, and its slot
+  // is made good.
   CaptureKind present = desired_.capture_kind;
   if (found_.present) {
     present = kind_of(*found_.present);

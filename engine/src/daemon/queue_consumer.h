@@ -16,7 +16,8 @@
 #include "daemon/table_watch.h"
 #include "queue/frame_source.h"
 
-// The consumer of a stream's queue: the apply of a destination, or the sender to another engine.
+// The consumer of a stream's queue: the apply of a destination (apply_consumer.cc), or the sender to another engine
+// (sender_consumer.cc).
 
 namespace thalweg::daemon {
 

@@ -16,7 +16,8 @@
 #include "telemetry/rule_sample.h"
 #include "telemetry/sample.h"
 
-// The producer of a stream's queue: the capture of a source, or the receiver of another engine's captured changes.
+// The producer of a stream's queue: the capture of a source (capture_producer.cc), or the receiver of another engine's
+// captured changes (receiver_producer.cc).
 
 namespace thalweg::daemon {
 

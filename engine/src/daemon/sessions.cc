@@ -320,7 +320,7 @@ Lsn Sessions::lowest_confirmed() const {
   return lowest;
 }
 
-// One that cannot follow the others, though nothing fails, holds the source's WAL as well.
+// A slow destination, though nothing fails there, also makes the source keep WAL.
 void Sessions::judge(Lsn captured) {
   const auto now = steady_clock::now();
   if (marks_.empty() || now - marks_.back().at >= kMarkInterval) {

@@ -31,8 +31,8 @@ base::Result<void> leave_out_unidentified(pg::Connection& source, const StreamDe
   return {};
 }
 
-// Before the destinations have said which relations their tables are. What is published besides stays while a table is
-// missing: it may be that one under another name. Appliers leave out what is none of theirs.
+// Before the destinations have said which relations their tables are. Other published tables stay while a table is
+// missing: one may be it under another name. Appliers leave out what is none of theirs.
 base::Result<capture::StreamTables> tables_for_all(pg::Connection& source, const StreamDefinition& definition) {
   std::vector<capture::PublishedTable> wanted;
   for (const control::TableRef& table : definition.tables) wanted.push_back({table.schema, table.table});
@@ -74,8 +74,8 @@ base::Result<void> drop_slot_without_mining(pg::Connection& source, const Stream
                             std::chrono::seconds(10));
 }
 
-// The position with which the session goes on. What a destination lacks may be gone by now: it says so itself, and the
-// others go on.
+// The position with which the session goes on. Changes that a destination lacks may be gone by now: it says so itself,
+// and the others go on.
 base::Result<base::Lsn> goes_on_at(const std::filesystem::path& folder, const shipment::WalIdentity& wal,
                                    base::Lsn again_from) {
   capture::WalFolder mined(folder);

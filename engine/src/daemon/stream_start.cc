@@ -316,8 +316,8 @@ base::Result<void> Starter::check_record() {
   return mines_here ? base::Result<void>{} : follow(end);
 }
 
-// Of a stream whose WAL this engine has mined. What is refused is so before anything is recorded: the return of the
-// other server stays a cure.
+// Of a stream whose WAL this engine has mined. A refusal comes before anything is recorded: the return of the other
+// server stays a cure.
 base::Result<void> Starter::check_mined(std::optional<base::Lsn> end) {
   THALWEG_ASSIGN(const shipment::WalIdentity source, shipment::identify(*replication_));
   capture::WalFolder folder(context_.folder);

@@ -294,7 +294,7 @@ void Stream::start_over(const std::string& destination) {
   if (Destination* const found = sessions_ ? sessions_->find(destination) : nullptr) found->start_over();
 }
 
-// For an execution that is nearly done. What runs may wait for somebody's lock: it is not waited for long.
+// For an execution that is nearly done. A running transaction may wait for somebody's lock: it is not waited for long.
 void Stream::hold_apply(const std::string& destination) {
   const auto find = [&] { return sessions_ ? sessions_->find(destination) : nullptr; };
   {

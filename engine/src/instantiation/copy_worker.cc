@@ -92,7 +92,8 @@ base::Result<void> CopyWorker::open_destination() {
   THALWEG_ASSIGN(pg::Connection connection,
                  open_session(options_.destination_conninfo, options_, &abandon_destination_));
   // A server that crashes forgets the last commits whole and in their order: a range with the note that it is copied,
-  // an index with what it covers. Whoever says that a table is complete commits after them and waits for the disk.
+  // an index with what it covers. The transaction that records a table as complete commits after them and waits for the
+  // disk.
   THALWEG_TRY(connection.script(
       fmt::format("SET synchronous_commit = off; SELECT set_config('maintenance_work_mem', greatest(setting::bigint, "
                   "{})::text, false) FROM pg_catalog.pg_settings WHERE name = 'maintenance_work_mem'",

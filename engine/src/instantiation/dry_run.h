@@ -18,8 +18,8 @@ struct Refusal {
   std::string message;
 };
 
-// Within the caller's transaction, which it must roll back. What depends on a table or type whose statement failed is
-// not tried: its own failure would say nothing new. Fails itself only where the server gives up the whole.
+// Within the caller's transaction, which it must roll back. Statements that depend on a table or type whose statement
+// failed are not tried: their own failure would say nothing new. Fails itself only where the server gives up the whole.
 base::Result<std::vector<Refusal>> dry_run(pg::Connection& connection, const std::vector<Statement>& statements);
 
 }  // namespace thalweg::instantiation

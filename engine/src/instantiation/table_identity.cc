@@ -81,8 +81,8 @@ std::string changed_partitions(const TableIdentity& was, const SourceTable& now,
   return reason;
 }
 
-// PostgreSQL looks at the relation whose row it is: a partition does not get its root's REPLICA IDENTITY. What is not
-// published needs none.
+// PostgreSQL looks at the relation whose row it is: a partition does not get its root's REPLICA IDENTITY. A relation
+// that is not published needs none.
 bool is_unidentified(const TableIdentity& was, const SourceTable& now) {
   return !was.inserts_only && now.published == Published::changes && !now.unidentified.empty();
 }

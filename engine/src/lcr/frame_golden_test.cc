@@ -1,5 +1,5 @@
-// The golden files in engine/test/golden/frames/ are the format, version 1: one frame each, in hexadecimal. What the
-// writers make must equal them byte for byte, and what they decode to must equal the values they were made from. A
+// The golden files in engine/test/golden/frames/ are the format, version 1: one frame each, in hexadecimal. The
+// writers' frames must equal them byte for byte, and their decoded values must equal those they were made from. A
 // difference means that the format changed: that needs a new version, not new files.
 //
 // A file for a new kind is written by running this test once with THALWEG_WRITE_GOLDEN=1; existing files are never

@@ -55,8 +55,8 @@ class Builder {
   // Tables are read anew: is_wanted() says something else from now on.
   void forget_tables();
 
-  // Where the first record that counts lies of all transactions that are open; none: none is. Whoever begins there, or
-  // before, finds them whole.
+  // Where the first record that counts lies of all transactions that are open; none: none is. A reader that begins
+  // there, or before, finds them whole.
   base::Lsn first_open() const;
   uint64_t held_bytes() const { return held_bytes_; }
   size_t open_transactions() const { return transactions_.size(); }

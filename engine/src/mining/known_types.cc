@@ -14,7 +14,7 @@ struct BuiltIn {
   KnownType known;
 };
 
-// By src/include/catalog/pg_type.dat. What is missing here, and is made of nothing else, is refused.
+// By src/include/catalog/pg_type.dat. A type that is missing here, and is made of nothing else, is refused.
 constexpr BuiltIn kBuiltIn[] = {
     {16, {append_copied}},                  // bool
     {17, {append_copied}},                  // bytea

@@ -3,7 +3,8 @@
 
 #include "pg/connection.h"
 
-// SQLSTATE to the engine's catalogue (PostgreSQL documentation, appendix A). What is not here is database_error.
+// SQLSTATE to the engine's catalogue (PostgreSQL documentation, appendix A). A state that is not here is
+// database_error.
 
 namespace thalweg::pg {
 

@@ -80,7 +80,7 @@ class BoardEntry {
   SessionBoard::Place place_;
 };
 
-// Bounds what libpq collects of one answer: it keeps all of it until the answer is whole. What is handed out as it
+// Bounds what libpq collects of one answer: it keeps all of it until the answer is whole. Data that is handed out as it
 // comes, by COPY or by a replication stream, has no such end. Owner: whoever reads the answer.
 class AnswerBound {
  public:

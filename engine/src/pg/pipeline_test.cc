@@ -105,7 +105,7 @@ TEST_F(PipelineTest, NamesTheFailedStatementAndGoesOn) {
   EXPECT_EQ(outcome->affected, (std::vector<uint64_t>{1}));
 }
 
-// No statement fails then. Whoever took the error for one's result would wait for that of the sync for ever.
+// No statement fails then. A caller that took the error for one's result would wait for that of the sync for ever.
 TEST_F(PipelineTest, WhatIsDeferredFailsAtTheSync) {
   ASSERT_TRUE(connection_.query("CREATE TEMP TABLE late (id int UNIQUE DEFERRABLE INITIALLY DEFERRED)"));
   Pipeline pipeline(connection_);

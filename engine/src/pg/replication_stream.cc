@@ -83,8 +83,8 @@ void bound_window_of_near_source(int socket) {
       setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &kNearReceiveBufferBytes, sizeof kNearReceiveBufferBytes));
 }
 
-// Not there, not allowed (output_plugin_libraries), not loadable: each has an SQLSTATE of wider meaning. What they
-// share is the library's name, in whatever language.
+// Not there, not allowed (output_plugin_libraries), not loadable: each has an SQLSTATE of wider meaning. All three have
+// the library's name, in whatever language.
 bool is_about_plugin(const base::Error& error) { return error.message.contains(name_of(OutputPlugin::thalweg_output)); }
 
 // Translates the server's refusals that concern a slot; elsewhere the same SQLSTATEs mean other things.

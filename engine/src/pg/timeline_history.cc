@@ -28,7 +28,7 @@ std::string_view take_word(std::string_view& text) {
 
 }  // namespace
 
-// A line is a timeline, where it ended, and why, for people. What begins with '#' is a remark.
+// A line is a timeline, where it ended, and why, for people. A line that begins with '#' is a remark.
 base::Result<TimelineHistory> TimelineHistory::parse(int timeline, std::string_view content) {
   std::vector<Ancestor> ancestors;
   while (!content.empty()) {

@@ -51,7 +51,7 @@ struct Instruction {
 };
 
 // A typed expression as a flat list of steps over registers. Running it allocates nothing.
-// Owner: one thread. What the constants point at must outlive it.
+// Owner: one thread. The objects that the constants point at must outlive it.
 class Program {
  public:
   explicit Program(const Typed& node);

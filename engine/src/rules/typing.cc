@@ -282,7 +282,7 @@ class Typer {
     return typed;
   }
 
-  // `a IN (b, c)`. What holds no column is one array of the common type, as in PostgreSQL; the others are compared
+  // `a IN (b, c)`. Items without a column are one array of the common type, as in PostgreSQL; the others are compared
   // alone.
   Ruled<Typed> in(const Expression& node) {
     RULES_ASSIGN(subject, expression(node.arguments[0]));

@@ -20,7 +20,7 @@ struct ShipperOptions {
   // By the shipper's thread: it waits for the next try. Since when the archive has given nothing of what is next, which
   // the source does not give either; none: the archive is not asked yet, or has just given something.
   std::function<void(std::optional<std::chrono::steady_clock::time_point>)> on_waiting = [](const auto&) {};
-  // How long a source may be away before the archive is asked. What the source no longer has is asked for at once.
+  // How long a source may be away before the archive is asked. WAL that the source no longer has is asked for at once.
   std::chrono::milliseconds patience{60'000};
 };
 

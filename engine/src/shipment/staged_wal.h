@@ -22,7 +22,7 @@ struct StagedWalOptions {
   const Archive* archive = nullptr;  // has what was dropped from the directory. Null: nothing that is needed is
 };
 
-// Owner: one thread, another one than the staging's. What was received is in the files, and stays as it is.
+// Owner: one thread, another one than the staging's. Received WAL is in the files, and stays as it is.
 class StagedWal {
  public:
   static constexpr size_t kPortionBytes = size_t{1} << 20;

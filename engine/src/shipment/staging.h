@@ -29,12 +29,12 @@ struct StagingOptions {
 // The segments there, from the oldest on; none: there is no such directory.
 base::Result<std::vector<SegmentName>> staged_segments(const std::filesystem::path& directory, uint32_t segment_bytes);
 
-// Owner: one thread, which receives. What is whole does not change any more: others may read the files up to there.
+// Owner: one thread, which receives. Whole records do not change any more: others may read the files up to there.
 class Staging {
  public:
   // Continues what an earlier one left: the newest segment's pages and records are checked, and what follows its last
-  // whole record goes, but for a segment that is whole. What the source has written since on another timeline goes as
-  // well: callers have made sure that nobody has it. A protocol_violation: a segment is missing between two.
+  // whole record goes, but for a segment that is whole. WAL that the source has written since on another timeline goes
+  // as well: callers have made sure that nobody has it. A protocol_violation: a segment is missing between two.
   // source_diverged: the source has never been on the timeline of what is staged.
   static base::Result<Staging> open(const StagingOptions& options);
 

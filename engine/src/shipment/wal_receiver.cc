@@ -180,7 +180,7 @@ base::Result<void> WalReceiver::make_room() {
   return {};
 }
 
-// There is no room. What the archive has, the source need not keep for us: once there is room it comes from there.
+// There is no room. The source need not keep for us what the archive has: once there is room it comes from there.
 base::Result<void> WalReceiver::look_ahead() {
   const auto now = options_.clock.steady_now();
   if (options_.archive == nullptr || now - ahead_at_ < StagingRoom::kArchiveInterval) return {};

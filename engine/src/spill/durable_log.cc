@@ -373,7 +373,7 @@ void DurableLog::rewind() {
 }
 
 // On the disk before anything goes: whoever opens the log compares that with what its destination has, which may be an
-// earlier state of it. What is buffered stays so, because a full disk must be able to get room by this.
+// earlier state of it. Buffered data stays so, because a full disk must be able to get room by this.
 Result<void> DurableLog::begin_later(base::Lsn from) {
   if (from <= from_) return {};
   if (sync_failure_) return std::unexpected(*sync_failure_);

@@ -1,4 +1,4 @@
-// The golden files in engine/test/golden/spill/ are segments of version 1, in hexadecimal. Whatever lz4 makes of a
+// The golden files in engine/test/golden/spill/ are segments of version 1, in hexadecimal. The output of lz4 for a
 // block may change with its version, so those are compared by what they read back as; the rest byte for byte. A
 // difference means that the format changed: that needs a new version, not new files.
 //

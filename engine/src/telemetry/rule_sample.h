@@ -12,8 +12,8 @@ struct RulePlace {
   std::string reason;  // why an engine evaluates them for inserts or updates; empty: nobody has asked the source
 };
 
-// Changes of a table that its rules have judged since the capture started, by what became of them. What
-// the source has not sent is not among them.
+// Changes of a table that its rules have judged since the capture started, by what became of them. Changes that the
+// source has not sent are not among them.
 struct RuleSample {
   std::string schema_name;  // as the stream's definition names the table
   std::string table_name;

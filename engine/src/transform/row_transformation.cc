@@ -148,8 +148,8 @@ base::Result<void> RowTransformation::rewrite(const lcr::RowFrame& change, bool 
   return {};
 }
 
-// A value that did not change, and that the old tuple has, is that one. What an old tuple lacks looks like NULL, and
-// no long value that did not change is NULL.
+// A value that did not change, and that the old tuple has, is that one. A value that an old tuple lacks looks like
+// NULL, and no long value that did not change is NULL.
 void RowTransformation::fill_inputs(const lcr::RowFrame& change, bool is_old) {
   inputs_.assign(values_.begin(), values_.end());
   if (is_old) {

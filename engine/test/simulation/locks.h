@@ -10,8 +10,8 @@
 
 namespace thalweg::simulation {
 
-// A database's locks: on rows, keys and tables, each by its name, held until the end of the transaction. Whoever waits
-// in a circle is told so, as PostgreSQL's deadlock detector does.
+// A database's locks: on rows, keys and tables, each by its name, held until the end of the transaction. A session that
+// waits in a circle gets an error, as from PostgreSQL's deadlock detector.
 class Locks {
  public:
   explicit Locks(Scheduler& scheduler) : scheduler_(scheduler) {}

@@ -1,5 +1,5 @@
 // The operating system's sockets and events, as the engine's libraries call them (see os_threads.cc): descriptors above
-// Network::kFirstDescriptor. What is below are files: os_files.cc.
+// Network::kFirstDescriptor. Lower numbers are files: os_files.cc.
 
 #include <netinet/in.h>
 #include <poll.h>

@@ -9,8 +9,7 @@
 #include "simulation/relational.h"
 #include "simulation/scheduler.h"
 
-// Row rules as the seed makes them. What they do is worked out here over whole rows, with nothing of the
-// engine's.
+// Row rules as the seed makes them. Their effect is worked out here over whole rows, with nothing of the engine's.
 
 namespace thalweg::simulation {
 

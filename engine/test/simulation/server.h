@@ -89,7 +89,7 @@ class Session {
   // Ends the transaction. commit() may fail like a statement.
   virtual Outcome commit() = 0;
   virtual void roll_back() = 0;
-  // How many changes the transaction has made, and back to so many of them. What it has locked stays locked.
+  // How many changes the transaction has made, and back to so many of them. Its locks stay.
   virtual size_t changes_made() const { return 0; }
   virtual void roll_back_to(size_t) {}
   virtual void set(const std::string&) {}  // SET ...

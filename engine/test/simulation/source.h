@@ -112,7 +112,7 @@ class Source final : public Server {
   bool aborted_by_crash_ = false;
   History history_;
   uint64_t migrations_ = 0;
-  // The slot. What is saved comes back after a crash.
+  // The slot. Saved data comes back after a crash.
   uint64_t confirmed_ = kBegin;
   uint64_t saved_confirmed_ = kBegin;
   int active_pid_ = 0;

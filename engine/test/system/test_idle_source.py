@@ -43,8 +43,8 @@ def test_idle_stream_retains_no_wal(scene: Scene) -> None:
     assert restart >= end, f"restart_lsn holds {end - restart} bytes of WAL"
     assert restart - before[0] > 20 * SEGMENT, "the other database wrote less WAL than this test needs"
     assert confirmed - before[1] > 20 * SEGMENT
-    # Not only at the end: keepalives are answered, and what was answered is forgotten, while the source idles. What the
-    # slot may hold at any one moment are the segments since the walsender last heard from the engine.
+    # Not only at the end: keepalives are answered, and what was answered is forgotten, while the source idles. The slot
+    # may hold, at any one moment, the segments since the walsender last heard from the engine.
     assert max(retained[5:]) < 12 * SEGMENT, f"the slot held up to {max(retained) // 2**20} MiB: {retained}"
     assert scene.engine.status(scene.stream)["phase"] == "REPLICATING"
     scene.at_source("INSERT INTO quiet VALUES (1)")

@@ -84,7 +84,7 @@ def prepared(scene: Scene) -> Iterator[None]:
 
 
 def work_and_back_up(scene: RestoredScene, work: RandomWork) -> Backup:
-    """Work before the backup and behind it. What is behind it is confirmed, and so only kept."""
+    """Work before the backup and behind it. The work behind it is confirmed, and so only kept."""
     change_schema(scene, 1)
     work.wait_for_more(30)
     with prepared(scene):

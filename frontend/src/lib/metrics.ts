@@ -157,7 +157,7 @@ export const metrics = {
   },
   copyLeft: {
     label: "Copy done in",
-    definition: "Rows, then indexes, constraints and foreign keys. Unknown while one of both is.",
+    definition: "Rows, then indexes, constraints and foreign keys. Unknown while either is unknown.",
   },
 } as const;
 

@@ -54,7 +54,7 @@ export function verdictOf(stream: Healthy, paths: Judged[] = []): string {
   // Findings about a stream that rests are of the time before that.
   if (resting && stream.status !== "ENABLED") return resting;
   if (health.level !== "ok") {
-    const reason = resting ?? withoutTold(health.reason, destinations);
+    const reason = resting ?? withoutRepetition(health.reason, destinations);
     const cause = paths.find(
       ({ top_finding, top_finding_code }) => top_finding && !ADD_NOTHING.includes(top_finding_code ?? ""),
     );
@@ -121,12 +121,12 @@ function andMore(reason: string): string {
 }
 
 /** Alerts below tell a destination's error, and a table's cure. */
-function withoutTold(reason: string, destinations: Healthy["destinations"]): string {
+function withoutRepetition(reason: string, destinations: Healthy["destinations"]): string {
   if (destinations.some(({ error }) => error && reason.includes(error.title)))
     return firstSentence(reason) + andMore(reason);
   const cures = destinations.flatMap(({ tables }) => tables.flatMap(({ trouble }) => trouble?.cure ?? []));
-  const told = cures.find((cure) => reason.includes(` ${cure}`));
-  return told ? reason.replace(` ${told}`, "") : reason;
+  const repeated = cures.find((cure) => reason.includes(` ${cure}`));
+  return repeated ? reason.replace(` ${repeated}`, "") : reason;
 }
 
 /** A finding about the source is every destination's: naming one would say that the others are spared. */

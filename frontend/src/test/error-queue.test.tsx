@@ -286,7 +286,7 @@ it("tries a transaction before it is executed", async () => {
   expect(asked).toEqual([null, { role: "clerk" }]);
   await userEvent.click(within(dialog).getByRole("button", { name: "Dry run" }));
   await waitFor(() =>
-    expect(within(dialog).getByRole("status")).toHaveTextContent("nothing of it would be applied"),
+    expect(within(dialog).getByRole("status")).toHaveTextContent("leave the queue without being applied"),
   );
   await userEvent.click(within(dialog).getByRole("button", { name: "Execute" }));
   await waitFor(() => expect(asked[3]).toEqual({ role: "clerk" }));

@@ -221,7 +221,7 @@ describe("a stream now", () => {
     const capture = await screen.findByRole("listitem", { name: "Capture" });
     expect(capture).toHaveTextContent("Unknown");
     expect(capture).not.toHaveTextContent("Capturing changes");
-    expect(screen.getByText(/the engine is not heard of now/)).toBeVisible();
+    expect(screen.getByText(/the engine does not answer now/)).toBeVisible();
   });
 
   it.each([

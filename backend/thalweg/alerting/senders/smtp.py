@@ -79,7 +79,7 @@ class _Line:
         raise failure
 
     def cut(self) -> None:
-        """From any thread. What waits for the connection gets its end at once."""
+        """From any thread. A thread that waits for the connection sees its end at once."""
         self._is_cut = True
         end, self._end = self._end, None
         if end is not None:

@@ -60,13 +60,15 @@ def changes(
         wanted["stream_id"] = api.find("/streams", "stream", stream)["id"]
     path = f"/sources/{api.find('/databases', 'database', source)['id']}/searches"
     search = api.create(path, {name: value for name, value in wanted.items() if value is not None})
-    one = f"{path}/{search['id']}"
-    search = _followed(api, one)
+    search_path = f"{path}/{search['id']}"
+    search = _followed(api, search_path)
     if undo or export is not None:
-        write_file(api.pieces(f"{one}:undo") if undo else api.pieces(f"{one}:export", format=str(export)))
+        write_file(
+            api.pieces(f"{search_path}:undo") if undo else api.pieces(f"{search_path}:export", format=str(export))
+        )
         _say_more(search, err.print)
         return
-    found = _found(api, one, whole=as_json)
+    found = _found(api, search_path, whole=as_json)
     if as_json:
         print_json({**search, "changes": found})
         return
@@ -97,15 +99,15 @@ def _moment(name: str, text: str | None) -> Json:
     return {name: moment}
 
 
-def _followed(api: Api, one: str) -> Json:
-    """The search at its end. Whoever interrupts the command ends the search."""
+def _followed(api: Api, search_path: str) -> Json:
+    """The search at its end. An interruption of the command ends the search."""
     try:
         with err.status("Searching …") as shown:
-            while (search := api.get(one, after=FOUND_MAX, limit=1))["state"] == SearchState.RUNNING:
+            while (search := api.get(search_path, after=FOUND_MAX, limit=1))["state"] == SearchState.RUNNING:
                 shown.update(_progress(search))
                 time.sleep(PAUSE_SECONDS)
     except KeyboardInterrupt:
-        api.delete(one)
+        api.delete(search_path)
         raise
     if search["state"] == SearchState.FAILED:
         error = search["error"]
@@ -119,11 +121,11 @@ def _progress(search: Json) -> str:
     return f"Searching: {share} of {size(total)}, {counted(search['found'], 'change')} found …"
 
 
-def _found(api: Api, one: str, *, whole: bool) -> list[Json]:
+def _found(api: Api, search_path: str, *, whole: bool) -> list[Json]:
     found: list[Json] = []
     after = 0
     while True:
-        page = api.get(one, after=after, limit=AT_ONCE, whole=whole)
+        page = api.get(search_path, after=after, limit=AT_ONCE, whole=whole)
         found += page["changes"]
         if page["next_after"] is None:
             return found

@@ -160,7 +160,7 @@ def follow_samples(name: str | None, *, plain: bool = False, count: int | None =
     only = None if name is None else api.find("/streams", "stream", name)["id"]
     streams = _streams(api, only)
     samples: dict[str, Heard] = {}
-    told: set[str] = set()
+    silent_streams: set[str] = set()
     seen = 0
     if plain and not as_json and not streams:
         out.print("No streams.")
@@ -173,11 +173,11 @@ def follow_samples(name: str | None, *, plain: bool = False, count: int | None =
                         streams = _streams(api, only)
                         samples = {key: value for key, value in samples.items() if key in streams}
                     if plain:
-                        _tell_silent(streams, samples, told, as_json=as_json)
+                        _tell_silent(streams, samples, silent_streams, as_json=as_json)
                     if event != "stream.sample" or data["stream_id"] not in streams:
                         continue
                     samples[data["stream_id"]] = Heard(data)
-                    told.discard(data["stream_id"])
+                    silent_streams.discard(data["stream_id"])
                     seen += 1
                     if as_json:
                         print_json_line({"stream_name": streams[data["stream_id"]]["name"], **data})
@@ -192,7 +192,7 @@ def follow_samples(name: str | None, *, plain: bool = False, count: int | None =
                 if count is not None:
                     raise unreachable(api.url, error) from error
                 if plain:
-                    _tell_silent(streams, samples, told, as_json=as_json)
+                    _tell_silent(streams, samples, silent_streams, as_json=as_json)
                 time.sleep(1)
 
 
@@ -245,15 +245,17 @@ class Heard:
         return self.seconds_ago() > SAMPLE_FRESH
 
 
-def _tell_silent(streams: dict[str, Json], samples: dict[str, Heard], told: set[str], *, as_json: bool) -> None:
+def _tell_silent(
+    streams: dict[str, Json], samples: dict[str, Heard], silent_streams: set[str], *, as_json: bool
+) -> None:
     """One line for each destination of a stream whose reports have stopped: unlike the ticker's, printed lines stay.
-    `told`: the streams that are silent and of which that is known."""
+    `silent_streams`: those that have their lines already."""
     at = datetime.now(UTC)
     for stream_id, stream in streams.items():
         heard = samples.get(stream_id)
-        if stream_id in told or not _is_silent(stream, heard):
+        if stream_id in silent_streams or not _is_silent(stream, heard):
             continue
-        told.add(stream_id)
+        silent_streams.add(stream_id)
         age = _seconds_silent(stream, heard, at)
         if as_json:
             names = {"stream_name": stream["name"], "stream_id": stream_id}

@@ -32,7 +32,7 @@ NAMES = {
 
 
 class StateText(TypeDecorator[State]):
-    """The state as its value, in a column of text. What no version of the store has written is an error."""
+    """The state as its value, in a column of text. A value that no version of the store has written is an error."""
 
     impl = Text
     cache_ok = True

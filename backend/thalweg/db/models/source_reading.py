@@ -10,7 +10,7 @@ from thalweg.db.models.base import Base
 
 
 class SourceReadingRow(Base):
-    """Written by the collector; `live/sources.py` has the documents. Who drops a slot takes it out."""
+    """Written by the collector; `live/sources.py` has the documents. The code that drops a slot takes it out."""
 
     __tablename__ = "source_readings"
 

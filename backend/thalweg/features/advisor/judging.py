@@ -54,8 +54,8 @@ def _figures(run: Run, path_id: str, code: str) -> _Figures | None:
 
 
 def judge(before: Run, after: Run, path_id: str, code: str) -> Judgement:
-    """By throughput where there was a lag, else by latency; a finding that is gone counts as help too. What carries
-    nothing tells nothing: no trouble shows in it either."""
+    """By throughput where there was a lag, else by latency; a finding that is gone counts as help too. A path that
+    carries nothing says nothing: no trouble shows in it either."""
     first, second = _figures(before, path_id, code), _figures(after, path_id, code)
     if first is None or second is None:
         return Judgement(CureState.NOT_MEASURED, "The path is not in both snapshots.")

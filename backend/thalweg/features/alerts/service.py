@@ -1,4 +1,4 @@
-"""Alerts: listing, counting, acknowledging. What fires and what is over decides the collector alone."""
+"""Alerts: listing, counting, acknowledging. The collector alone decides which fire and which are over."""
 
 from datetime import datetime
 

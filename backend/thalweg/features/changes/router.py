@@ -117,7 +117,7 @@ async def find_changes(
     limit: Annotated[int, Query(ge=1, le=FOUND_MAX, description="Changes at which it ends.")] = FOUND_DEFAULT,
     wait: Annotated[float, Query(ge=0, le=30, description="Seconds to wait for its end.")] = 20,
 ) -> SearchResult:  # fmt: skip
-    """Begin a search and wait for it: its first changes, 1000 at most. Whoever gets the state RUNNING, or a
-    `next_after`, goes on with searches_get."""
+    """Begin a search and wait for it: its first changes, 1000 at most. After the state RUNNING, or a `next_after`, go
+    on with searches_get."""
     wanted = search_of(from_, to, table, key or [], xid, limit)
     return await service.find(context, database_id, wanted, wait)

@@ -38,7 +38,7 @@ def literal(text: str | None) -> str:
 
 
 def typed(text: str | None, type_: str) -> str:
-    """A literal with its type. What is no type's name is left out: the column has one anyway."""
+    """A literal with its type. A word that is no type's name is left out: the column has one anyway."""
     found = TYPE.fullmatch(type_)
     if text is None or found is None or _steers(type_) or type_.rstrip("[]") in LENGTH_IS_ONE:
         return literal(text)

@@ -39,7 +39,7 @@ def options_of_uri(uri: str) -> list[str]:
 
 
 def fields_of(found: dict[str, str]) -> dict[str, Any]:
-    """From libpq's keywords. What is no field of its own goes into `options`, whose names are checked there."""
+    """From libpq's keywords. Keywords without a field of their own go into `options`, whose names are checked there."""
     files = [name for name in PEM_FIELDS if name in found]
     if files:
         raise ValueError(f"{', '.join(files)} names a file: give the contents (PEM) in the field of that name instead.")

@@ -39,7 +39,7 @@ async def update_engine(
 
 @router.post("/engines/{engine_id}:drop-stream", operation_id="engines_drop_stream")
 async def drop_stream(engine_id: Id, body: StreamDrop, context: Admin, response: Response) -> Engine:
-    """Have an engine drop a stream that the store does not know. What the stream created in both databases is removed,
+    """Have an engine drop a stream that the store does not know. The stream's objects in both databases are removed,
     except for the rows that it copied."""
     engine = await service.drop_stream(context, engine_id, body)
     response.headers["ETag"] = engine.etag

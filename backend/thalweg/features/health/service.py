@@ -19,7 +19,7 @@ from thalweg.kernel.words import duration, ended
 from thalweg.live.bus import Bus, Rounds
 
 LATE_SECONDS = 15
-TOLD_FRESH = timedelta(seconds=30)
+REPORT_FRESH = timedelta(seconds=30)
 Collector = Literal["ok", "late", "absent", "unknown"]
 History = Literal["ok", "failing", "unknown"]
 log = structlog.get_logger(__name__)
@@ -32,7 +32,7 @@ async def readiness(resources: Resources) -> Readiness:
     age = None if rounds is None else max(0.0, (at - rounds.round_at).total_seconds())
     collector = _collector(held, age)
     history: History = "unknown"
-    if rounds is not None and at - rounds.told_at <= TOLD_FRESH:
+    if rounds is not None and at - rounds.reported_at <= REPORT_FRESH:
         history = "ok" if rounds.history_failure is None else "failing"
     reasons = list(_reasons(held, collector, redis, history, rounds, age))
     status: Literal["ready", "degraded", "unavailable"] = "degraded" if reasons else "ready"

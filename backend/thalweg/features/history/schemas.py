@@ -1,4 +1,4 @@
-"""Charts of the past. What is not known is null, never zero."""
+"""Charts of the past. Unknown values are null, never zero."""
 
 from datetime import datetime
 from typing import Literal

@@ -1,5 +1,5 @@
-"""Logging in with a password. What is counted and written is one short transaction before the password is verified and
-one after: no connection of the store waits for a hash."""
+"""Logging in with a password. Counting and writing take one short transaction before the password is verified and one
+after: no connection of the store waits for a hash."""
 
 from sqlalchemy.ext.asyncio import AsyncSession
 

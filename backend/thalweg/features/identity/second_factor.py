@@ -1,4 +1,4 @@
-"""A user's second factor: prepared, confirmed by a code, replaced, taken away. What changes it ends other sessions."""
+"""A user's second factor: prepared, confirmed by a code, replaced, taken away. A change of it ends other sessions."""
 
 from typing import NoReturn
 

@@ -6,7 +6,14 @@ from fastapi import Response
 
 from thalweg.db.audit import record
 from thalweg.db.models import EngineRow, OperationRow, StreamRow
-from thalweg.db.operations import OperationAccepted, OperationKind, finish, start_operation, unfinished_operations
+from thalweg.db.operations import (
+    OperationAccepted,
+    OperationKind,
+    begin,
+    finish,
+    start_operation,
+    unfinished_operations,
+)
 from thalweg.engine_client.access import client_of, problem_of
 from thalweg.engine_client.client import EngineFailure
 from thalweg.features.streams import repository
@@ -40,15 +47,15 @@ SUPERSEDED = {
 async def act(
     context: Context, stream_id: str, action: StreamAction, response: Response, force: bool = False
 ) -> OperationAccepted:
-    told_at = await _tell_engines(context, stream_id, action)
+    retried_at = await _tell_engines(context, stream_id, action)
     row = await existing_stream(context, stream_id, lock=True)
     target = _target(row, action)
     before = desired_facts(row)
     running = await _same_at_work(context, row, action, target, force)
-    if running is not None and told_at is None:
+    if running is not None and retried_at is None:
         return _accepted(running, row, response)
-    if told_at is not None and action is not StreamAction.DELETE:
-        operation = _retried(context, row, told_at)
+    if retried_at is not None and action is not StreamAction.DELETE:
+        operation = _retried(context, row, retried_at)
     else:
         operation = await _desire(context, row, action, target, force)
     await context.session.flush()
@@ -123,7 +130,7 @@ async def _tell_engines(context: Context, stream_id: str, action: StreamAction) 
         return None
     resources = context.resources
     await context.release()
-    told_at = now()
+    retried_at = now()
     for engine, destination_id in failed_parts(row):
         client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
         try:
@@ -131,14 +138,14 @@ async def _tell_engines(context: Context, stream_id: str, action: StreamAction) 
         except EngineFailure as failure:
             if action is not StreamAction.DELETE:  # What is desired reaches an engine that is away later.
                 raise problem_of(failure) from failure
-    return told_at
+    return retried_at
 
 
-def _retried(context: Context, row: StreamRow, told_at: datetime) -> OperationRow:
+def _retried(context: Context, row: StreamRow, retried_at: datetime) -> OperationRow:
     operation = start_operation(
         context.session, OperationKind.STREAM_RETRY, row.id, row.name, row.changed_revision, context.principal.name
     )
-    operation.state, operation.started_at = OperationState.RUNNING, told_at
+    begin(operation, retried_at)
     return operation
 
 

@@ -6,7 +6,14 @@ from fastapi import Response
 
 from thalweg.db.audit import record
 from thalweg.db.models import DestinationRow, StreamRow
-from thalweg.db.operations import OperationAccepted, OperationKind, finish, start_operation, unfinished_operations
+from thalweg.db.operations import (
+    OperationAccepted,
+    OperationKind,
+    begin,
+    finish,
+    start_operation,
+    unfinished_operations,
+)
 from thalweg.engine_client.access import client_of, problem_of
 from thalweg.engine_client.client import EngineFailure
 from thalweg.features.streams import repository
@@ -56,7 +63,7 @@ async def act(
         destination=destination,
     )  # fmt: skip
     if retried_at is not None:
-        operation.state, operation.started_at = OperationState.RUNNING, retried_at
+        begin(operation, retried_at)
     await context.session.flush()
     record(context, f"destinations_{action}", ("stream", row.id, row.name), before, destination_facts(destination))
     response.headers["Location"] = f"/api/v1/operations/{operation.id}"

@@ -40,8 +40,8 @@ async def _pages(
 
 
 async def _keep(context: Context, entry: AuditRow, pages: AsyncGenerator[ParkedContents]) -> None:
-    """Fills the entry page by page. What cannot be read, or in time, is not kept, and the entry says so: the
-    transaction may be discarded all the same."""
+    """Fills the entry page by page. Changes that cannot be read, or not in time, are not kept, and the entry says so:
+    the transaction may be discarded all the same."""
     kept, room = 0, KEPT_CHARACTERS_MAX
     why = dict(entry.after or {})
     try:

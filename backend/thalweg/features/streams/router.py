@@ -1,4 +1,5 @@
-"""Streams over HTTP. Making one spans several features: see `thalweg.workflows.stream_creation`."""
+"""Streams over HTTP. Creating one (POST) and changing one (PATCH) span several features: `thalweg.workflows.router`
+has these routes, `stream_creation` and `stream_change` beside it do the work."""
 
 from typing import Annotated
 

@@ -116,13 +116,6 @@ def present_destination(row: StreamRow, destination_id: str) -> DestinationRow:
     return destination
 
 
-async def update_stream(
-    context: Context, stream_id: str, body: StreamUpdate, if_match: str | None, tables: list[Json] | None,
-    accepted: Json,
-) -> Stream:  # fmt: skip
-    return await shown(context, await change_stream(context, stream_id, body, if_match, tables, accepted))
-
-
 async def change_stream(
     context: Context, stream_id: str, body: StreamUpdate, if_match: str | None, tables: list[Json] | None,
     accepted: Json,

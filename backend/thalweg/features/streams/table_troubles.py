@@ -4,7 +4,7 @@ from fastapi import Response
 
 from thalweg.db.audit import record
 from thalweg.db.models import StreamRow
-from thalweg.db.operations import OperationAccepted, OperationKind, ProgressUnit, start_operation
+from thalweg.db.operations import OperationAccepted, OperationKind, ProgressUnit, begin, start_operation
 from thalweg.features.streams import repository
 from thalweg.features.streams.error_queue import asked, engine_of
 from thalweg.features.streams.parameters import with_table
@@ -50,7 +50,7 @@ async def copy(
             "there": ".".join(_there(row, body)),
         },
     )  # fmt: skip
-    operation.state, operation.started_at = OperationState.RUNNING, operation.created_at
+    begin(operation, operation.created_at)
     await context.session.flush()
     response.headers["Location"] = f"/api/v1/operations/{operation.id}"
     return OperationAccepted(operation_id=operation.id, stream_id=row.id, state=OperationState.RUNNING)

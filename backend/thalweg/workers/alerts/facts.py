@@ -191,7 +191,8 @@ def _done(destination: dict[str, Any], *, waits: bool) -> int | None:
 
 
 def _troubles(observed: dict[str, Any]) -> tuple[str, ...]:
-    """A rename loses nothing: it can wait for somebody who looks. What has stopped a whole destination is told so."""
+    """A rename loses nothing: it can wait for somebody who looks. A trouble that has stopped a whole destination is
+    reported as such."""
     found = {
         f"{table['trouble']['reason']} {table['trouble']['cure']}": None
         for destination in observed.get("destinations") or []

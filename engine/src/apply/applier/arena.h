@@ -8,7 +8,7 @@
 
 namespace thalweg::apply {
 
-// Owner: one applier. What take() returned lives until reset().
+// Owner: one applier. Memory from take() lives until reset().
 class Arena {
  public:
   std::byte* take(size_t bytes) {

@@ -22,7 +22,7 @@ class CachedTables final : public TableFinder {
   CachedTables(metadata::MetadataCache& cache, base::Conninfo conninfo, pg::ConnectOptions options, int number,
                std::span<const metadata::ComparedTable> compared, std::span<const metadata::StatementHandler> handlers);
 
-  // From the cache without a latch. What is not there, or has changed, is loaded from the destination over a
+  // From the cache without a latch. A table that is not there, or has changed, is loaded from the destination over a
   // connection of its own (the applier's may be in the middle of a transaction) and kept until release().
   base::Result<const metadata::TableMetadata*> find(const metadata::SourceTable& source) override;
   void release() override;

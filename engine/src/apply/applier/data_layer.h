@@ -11,8 +11,8 @@
 #include "pg/connection.h"
 #include "telemetry/agent.h"
 
-// Rows as they came, written below SQL: the extension thalweg_datalayer (engine/datalayer) of the destination. What
-// goes over the wire is docs/formats/data-layer-call.md.
+// Rows as they came, written below SQL: the extension thalweg_datalayer (engine/datalayer) of the destination. The
+// bytes on the wire are described in docs/formats/data-layer-call.md.
 
 namespace thalweg::apply {
 

@@ -14,9 +14,9 @@
 
 namespace thalweg::apply {
 
-// A row has a number for column `applier`. Whoever looks a row up passes all versions of it that some snapshot at the
-// destination still sees, so a report that takes an hour would make every commit slower than the one before: from time
-// to time the row takes a new number, by which only the versions since are found. Owner: one applier.
+// A row has a number for column `applier`. A session that looks a row up passes all versions of it that some snapshot
+// at the destination still sees, so a report that takes an hour would make every commit slower than the one before:
+// from time to time the row takes a new number, by which only the versions since are found. Owner: one applier.
 class ProgressWriter {
  public:
   static constexpr int kRowsMax = 128;     // of a run: row n takes n, n + kRowsMax, n + 2 * kRowsMax ...

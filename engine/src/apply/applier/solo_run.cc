@@ -104,7 +104,7 @@ base::Result<Refusal> SoloRun::commit(LsnRange range) {
   return refusal;
 }
 
-// Found by the server. What the coordinator finds is counted where this applier gives way.
+// Found by the server. Deadlocks that the coordinator finds are counted where this applier gives way.
 void SoloRun::count_deadlock(const base::Error& error) {
   if (error.sqlstate == kDeadlockDetected) parts_.counts.deadlocks.add();
 }

@@ -81,7 +81,7 @@ bool Coordinator::step() {
   return moved;
 }
 
-// Nothing is left to do now: how long the agent may sleep unless somebody has news; nothing where some came meanwhile.
+// Nothing is left to do now: how long the agent may sleep unless a bell rings. nullopt if work arrived meanwhile.
 std::optional<Coordinator::Clock::duration> Coordinator::prepare_sleep() {
   const bool ending = shared_.ending();
   const bool has_groups = !schedule_.window().empty();
@@ -95,8 +95,8 @@ std::optional<Coordinator::Clock::duration> Coordinator::prepare_sleep() {
   return next.in;
 }
 
-// While little comes the agent is not woken: that would be two more waits for a processor on a change's way. Whatever
-// is out of the ordinary is the agent's.
+// While little comes the agent is not woken: that would be two more waits for a processor on a change's way.
+// Exceptional work is the agent's.
 bool Coordinator::try_work() {
   bool done = true;
   baton_.work([&] { done = look(); });

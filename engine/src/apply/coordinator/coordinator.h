@@ -96,7 +96,7 @@ class Coordinator {
   telemetry::TimeAccount time_;
   telemetry::Counter transactions_, groups_, dependent_groups_, retried_groups_, retried_transactions_, errors_;
   uint64_t error_policies_seen_ = 0;   // LiveErrorPolicies::changes()
-  telemetry::Counter waiting_groups_;  // a gauge
+  telemetry::Counter waiting_groups_;  // a gauge: Counter::set
   // Commit time of the oldest transaction that has not committed, 0 where there is none. Writer: this agent.
   std::atomic<int64_t> oldest_commit_time_{0};
   // Writer: the thread, at its end (release). Reader: anybody (acquire).

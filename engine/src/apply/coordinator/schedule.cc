@@ -75,9 +75,8 @@ ScheduleClock::duration Schedule::hold_left(const Group& group, const Moment& mo
   return std::max(kNone, last_group_since_ + group_hold(policy_, delay, running_ > 0, moment.steady_flow) - moment.now);
 }
 
-// In a steady flow what comes only makes a last group longer that waits for another one anyway. To be woken for each of
-// it would cost more than the appliers that have nothing to do are worth: with hot keys, when each group waits for the
-// one before.
+// In a steady flow, while the last group waits for a predecessor (as every group does with hot keys), new transactions
+// only lengthen it. Waking for each of them costs more than an idle applier is worth.
 ScheduleClock::duration Schedule::patience(const Group& group, const Moment& moment) const {
   if (moment.steady_flow && group.state == GroupState::waiting && !is_ready(group)) return policy_.held_wait_max;
   return hold_left(group, moment);

@@ -24,7 +24,7 @@ class Assembler {
  public:
   struct Counters {
     telemetry::Counter aborted_transactions, spilled_lcrs, spilled_transactions, spilled_bytes;
-    telemetry::Counter open_transactions;  // a gauge
+    telemetry::Counter open_transactions;  // a gauge: Counter::set
   };
   // `await_space`: called when the spill has no space left; waits a little, true to try again. Disk time counts in
   // `time`.

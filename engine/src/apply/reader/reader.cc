@@ -121,8 +121,8 @@ base::Result<void> Reader::take(const lcr::FrameView& frame) {
   return transaction ? hand_over(std::move(transaction)) : base::Result<void>{};
 }
 
-// While little comes the agent is not woken: that would be one more wait for a processor on a change's way. What may
-// have to wait for something, or is out of the ordinary, is the agent's.
+// While little comes the agent is not woken: that would be one more wait for a processor on a change's way. Work that
+// may have to wait for something, or is exceptional, is the agent's.
 bool Reader::try_work() {
   bool done = true;
   baton_.work([&] { done = look(); });

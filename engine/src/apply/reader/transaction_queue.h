@@ -28,7 +28,7 @@ class TransactionQueue {
     }
   }
 
-  // False when full; the transaction stays the caller's. Whoever pushes announces it, or all that come together.
+  // False when full; the transaction stays the caller's. The caller announces it, or all that come together.
   bool push(std::unique_ptr<Transaction>& transaction) {
     const uint64_t lcrs = transaction->lcrs;
     if (!ring_.push(transaction.get())) return false;

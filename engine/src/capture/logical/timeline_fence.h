@@ -8,8 +8,8 @@
 namespace thalweg::capture {
 
 // A standby that is read can be promoted, or follow another primary: its sender goes on along the new timeline without
-// a word. What was received before the server says that it is still on the old timeline is of that timeline, for a
-// server never goes back; a standby sends nothing that it has not replayed. Owner: the capture's agent.
+// a word. Data received before the server says that it is still on the old timeline is of that timeline, for a server
+// never goes back; a standby sends nothing that it has not replayed. Owner: the capture's agent.
 class TimelineFence {
  public:
   // Of the server whose session `session` reads the slot; over a connection of its own. Fails with connection_lost

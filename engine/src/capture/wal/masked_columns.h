@@ -35,8 +35,9 @@ class MaskedColumns {
   // The columns in `file`; none without one. A file_error: it cannot be read.
   static base::Result<MaskedColumns> load(const std::filesystem::path& file);
   base::Result<void> save(const std::filesystem::path& file) const;
-  // Adds what the stream masks now. What it masked before and masks no more ends here, unless its steps name columns
-  // that the source does not have: then nobody knows which one they mean. Ends before `needed_from` are forgotten.
+  // Adds what the stream masks now. Columns that it masked before and masks no more end here, unless its steps name
+  // columns that the source does not have: then nobody knows which one they mean. Ends before `needed_from` are
+  // forgotten.
   base::Result<void> note(pg::Connection& source, const Transformations& transformations, base::Lsn needed_from);
 
   // Whether a value of the WAL at `lsn` must not be shown.

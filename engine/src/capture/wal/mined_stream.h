@@ -97,8 +97,8 @@ inline std::string difference(const Frames::Frame& ours, const Frames::Frame& th
   return text;
 }
 
-// The builder's changes as frames. What came in pieces is shown as if it had come whole: at its commit, without what
-// was rolled back.
+// The builder's changes as frames. Changes that came in pieces are shown as if they had come whole: at their commit,
+// without what was rolled back.
 class FramesOf final : public mining::ChangeSink {
  public:
   explicit FramesOf(Frames& frames) : frames_(frames) {}

@@ -36,8 +36,8 @@ base::Result<WalStart> start_wal(const WalStartOptions& options);
 
 struct GoingOn {
   MiningState state;
-  // Position that had been confirmed. What commits before it is mined again, for a destination that was restored to an
-  // earlier state; zero: nothing is.
+  // Position that had been confirmed. Transactions that commit before it are mined again, for a destination that was
+  // restored to an earlier state; zero: none is.
   base::Lsn again_until = {};
 };
 

@@ -499,7 +499,7 @@ export interface paths {
         put?: never;
         /**
          * Drop Stream
-         * @description Have an engine drop a stream that the store does not know. What the stream created in both databases is removed,
+         * @description Have an engine drop a stream that the store does not know. The stream's objects in both databases are removed,
          *     except for the rows that it copied.
          */
         post: operations["engines_drop_stream"];
@@ -677,7 +677,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Update Stream
+         * Patch Stream
          * @description Change the name, parameters or table rules; parameters marked live and rules take effect while the stream runs.
          *
          *     New rules are checked like those of a new stream, and refused with each failed check.
@@ -1522,8 +1522,8 @@ export interface paths {
         };
         /**
          * Find Changes
-         * @description Begin a search and wait for it: its first changes, 1000 at most. Whoever gets the state RUNNING, or a
-         *     `next_after`, goes on with searches_get.
+         * @description Begin a search and wait for it: its first changes, 1000 at most. After the state RUNNING, or a `next_after`, go
+         *     on with searches_get.
          */
         get: operations["changes_find"];
         put?: never;
@@ -3695,7 +3695,7 @@ export interface components {
             name: string;
             /**
              * Sub Component
-             * @description APPLY READER, APPLY COORDINATOR, APPLY SERVER or QUEUE SPILL.
+             * @description APPLY READER, APPLY COORDINATOR, APPLY SERVER, QUEUE SPILL, WAL SHIPMENT or LOGMINER BUILDER.
              */
             sub_component: string | null;
             /**

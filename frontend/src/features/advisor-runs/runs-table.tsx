@@ -84,7 +84,7 @@ function columns(chosen: number[], onChoose: (chosen: number[]) => void): Column
       header: "Latency p99",
       align: "right",
       definition:
-        "Latency of the slowest path; at least so long (≥) where nothing arrived though changes waited.",
+        "Latency of the slowest path; at least this long (≥) where changes waited and none arrived.",
       sortBy: (run) => slowest(run.paths).value,
       cell: (run) => <Quantity quantity={sumQuantity(slowest(run.paths), duration)} />,
     },

@@ -96,7 +96,7 @@ function columns(open: (change: Change) => void): Column<Change>[] {
     {
       key: "columns",
       header: "Values",
-      definition: "Of an update the columns that have another value now, else all that are known.",
+      definition: "For an update, the columns whose values changed; otherwise all known columns.",
       cell: (change) => (
         <Wrapped>
           {shownColumns(change)

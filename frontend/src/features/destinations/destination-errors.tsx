@@ -3,7 +3,7 @@ import type { Stream, StreamError } from "@/api/types";
 import { causesOf } from "@/lib/causes";
 import { listed } from "@/lib/sentences";
 import { ProblemAlert } from "@/ui/problem-alert";
-import { toldAbove } from "./told-above";
+import { errorPlace } from "./error-place";
 
 interface DestinationErrorsProps {
   stream: Stream;
@@ -13,7 +13,7 @@ interface DestinationErrorsProps {
 
 /** Errors of destinations, each cause once; their heads refer to it. */
 export function DestinationErrors({ stream, actions }: DestinationErrorsProps) {
-  const failing = stream.destinations.filter((destination) => toldAbove(stream, destination) === "alert");
+  const failing = stream.destinations.filter((destination) => errorPlace(stream, destination) === "alert");
   return causesOf(failing).map(({ error, at }) => {
     const messages = new Set(at.map((own) => own.error.detail ?? own.error.message));
     const parts = at.map((own) => partOf(own.name, own.error.detail ?? own.error.message));

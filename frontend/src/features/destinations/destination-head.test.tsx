@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { destination, lag, stream } from "@/test/data";
 import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
 import { DestinationHead } from "./destination-head";
-import { ERRORS_ID } from "./told-above";
+import { ERRORS_ID } from "./error-place";
 
 const away = destination({
   phase: "RETRYING",
@@ -55,10 +55,10 @@ describe("DestinationHead", () => {
     await expectNoAxeViolations();
   });
 
-  it("refers to the head of the page, which tells the error", () => {
+  it("refers to the top of the page, which has the error", () => {
     show();
     expect(screen.queryByRole("alert")).toBeNull();
-    expect(screen.getByRole("link", { name: "Its cure" })).toHaveAttribute("href", `#${ERRORS_ID}`);
+    expect(screen.getByRole("link", { name: "the fix" })).toHaveAttribute("href", `#${ERRORS_ID}`);
     expect(screen.queryByText(/Check that the database runs/)).toBeNull();
   });
 
@@ -131,7 +131,7 @@ describe("DestinationHead", () => {
     show(true, { ...away, backlog: null });
     await userEvent.click(screen.getByRole("button", { name: "Drop warehouse" }));
     const dialog = await screen.findByRole("dialog", { name: "Drop destination" });
-    expect(dialog).toHaveTextContent("Nothing of it is on the engine's disk.");
+    expect(dialog).toHaveTextContent("None of its changes are on the engine's disk.");
     expect(dialog).not.toHaveTextContent(/backlog|discarded/);
   });
 

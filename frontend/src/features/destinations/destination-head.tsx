@@ -26,7 +26,7 @@ import { ProblemAlert } from "@/ui/problem-alert";
 import { Metric, MetricLabel } from "@/ui/quantity";
 import { RestCallButton } from "@/ui/rest-call";
 import { ToneBadge } from "@/ui/tone";
-import { ERRORS_ID, toldAbove } from "./told-above";
+import { ERRORS_ID, errorPlace } from "./error-place";
 
 const buttons = [
   { action: "start", label: "Resume", icon: IconPlayerPlay },
@@ -46,7 +46,7 @@ interface DestinationHeadProps {
 export function DestinationHead(props: DestinationHeadProps) {
   const { destination, onErrorQueue } = props;
   const { database, engine, error, latency, lag } = destination;
-  const told = toldAbove(props.stream, destination);
+  const place = errorPlace(props.stream, destination);
   return (
     <Stack gap={8}>
       <Group justify="space-between" align="flex-start" gap={8}>
@@ -61,10 +61,10 @@ export function DestinationHead(props: DestinationHeadProps) {
         </Group>
         <DestinationActions {...props} />
       </Group>
-      {error && told !== "table" && (
+      {error && place !== "table" && (
         <Text size="sm">
-          {withFullStop(error.title)} <Anchor href={`#${ERRORS_ID}`}>Its cure</Anchor> stands at the head of
-          the page.
+          {withFullStop(error.title)} See <Anchor href={`#${ERRORS_ID}`}>the fix</Anchor> at the top of the
+          page.
         </Text>
       )}
       <Group gap="6px 28px" align="flex-start">
@@ -146,7 +146,7 @@ function DestinationActions({ stream, destination, mayAct, onParameters }: Desti
   const offered = buttons.filter(({ action }) => destination.actions.includes(action));
   const lost = destination.backlog
     ? `Its backlog (${asText(bytes(destination.backlog.bytes))} on disk) is discarded for good`
-    : "Nothing of it is on the engine's disk. Changes that it has not applied yet do not arrive any more";
+    : "None of its changes are on the engine's disk. Changes not yet applied are lost";
   return (
     <Group gap={6}>
       <RestCallButton

@@ -118,7 +118,7 @@ export function ConflictLog({ streamId, destinationId, mayAct }: ConflictLogProp
               {({ pages }) => (
                 <DataTable
                   label="Conflict log"
-                  empty="No entry is of this kind any more."
+                  empty="No entries of this kind."
                   columns={entryColumns(mayAct, setOpened)}
                   rows={pages.flatMap((page) => page.conflicts)}
                   rowKey={(entry) => String(entry.id)}

@@ -50,7 +50,7 @@ function Result({ outcome }: { outcome: Outcome }) {
         <IconCircleCheck size={18} color="var(--tone-good)" aria-hidden />
         <Text size="sm">
           {nothing
-            ? "It would leave the queue, and nothing of it would be applied: all its changes are left out."
+            ? "It would leave the queue without being applied: all its changes are left out."
             : outcome.left_out + outcome.settled === 0
               ? "It would succeed: the destination accepts all its changes now."
               : "It would succeed: the destination accepts its other changes now."}

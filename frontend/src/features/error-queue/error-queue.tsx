@@ -148,7 +148,7 @@ export function ErrorQueue({ streamId, destinationId, mayAct, cureOf, cause, onC
             )}
             <DataTable
               label="Error queue"
-              empty="No transaction has this cause any more."
+              empty="No transactions with this cause."
               columns={narrow ? narrowColumns(actions) : parkedColumns(actions)}
               rows={pages.flatMap((page) => page.errors)}
               rowKey={(error) => String(error.id)}

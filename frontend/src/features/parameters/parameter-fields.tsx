@@ -135,7 +135,7 @@ function Row(props: RowProps) {
             label={
               definition.live
                 ? "A change takes effect while the stream runs."
-                : "For a change the engine starts the stream's components anew, by itself."
+                : "Changing it restarts the stream's components."
             }
           >
             <Badge size="sm">{definition.live ? "live" : "restarts components"}</Badge>

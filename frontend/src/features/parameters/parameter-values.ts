@@ -88,10 +88,10 @@ export function statementFault({ when, schema, table, errors, statement }: State
   const unquoted = statement.replace(QUOTES, "''");
   const ofChange = when === "precommit" ? OF_CHANGES.exec(unquoted)?.[0] : undefined;
   if (ofChange !== undefined)
-    return `${ofChange} is of a change: at the end of a transaction there are :commit_time, :commit_lsn and :xid.`;
+    return `${ofChange} belongs to a change: at the end of a transaction there are only :commit_time, :commit_lsn and :xid.`;
   const ofError = when === "error" ? undefined : OF_ERRORS.exec(unquoted)?.[0];
   if (ofError !== undefined)
-    return `${ofError} is of an error: only a statement in the place of changes that fail has it.`;
+    return `${ofError} belongs to an error: only a statement in the place of changes that fail has it.`;
   const column = table === undefined ? OF_COLUMNS.exec(unquoted)?.[0] : undefined;
   return column === undefined ? null : `${column} is a column of one table: name the table.`;
 }

@@ -56,7 +56,7 @@ it("has no table at the end of a transaction, and none of a change's names", asy
   await userEvent.click(await screen.findByRole("option", { name: "At the end of each transaction" }));
   expect(last).toEqual([{ when: "precommit", statement: "SELECT :table" }]);
   expect(screen.queryByRole("textbox", { name: "Table" })).toBeNull();
-  expect(screen.getByRole("group", { name: "Statement 1" })).toHaveTextContent(":table is of a change");
+  expect(screen.getByRole("group", { name: "Statement 1" })).toHaveTextContent(":table belongs to a change");
 });
 
 it("takes the place of changes that fail with some errors, and has their names", async () => {
@@ -64,10 +64,10 @@ it("takes the place of changes that fail with some errors, and has their names",
     <Editor handlers={[{ when: "after", statement: "INSERT INTO audit.refused VALUES (:error, :kind)" }]} />,
   );
   const entry = screen.getByRole("group", { name: "Statement 1" });
-  expect(entry).toHaveTextContent(":error is of an error");
+  expect(entry).toHaveTextContent(":error belongs to an error");
   await userEvent.click(screen.getByRole("combobox", { name: "When" }));
   await userEvent.click(await screen.findByRole("option", { name: "In the place of a change that fails" }));
-  expect(entry).not.toHaveTextContent("is of an error");
+  expect(entry).not.toHaveTextContent("belongs to an error");
   const errors = screen.getByRole("combobox", { name: "Errors" });
   await userEvent.type(errors, "23505{Enter}nothing{Enter}");
   expect(last[0]?.errors).toEqual(["23505", "nothing"]);

@@ -23,7 +23,7 @@ export function refusedChecks(error: unknown): Check[] {
   return error ? (asProblem(error).checks ?? []) : [];
 }
 
-/** Every check that may be accepted is. What failed is judged again with the next try. */
+/** Every check that may be accepted is. Failed checks are judged again with the next try. */
 export function isAccepted(checks: Check[], accepted: readonly string[]): boolean {
   return checks.every(({ consent }) => consent === null || accepted.includes(consent));
 }

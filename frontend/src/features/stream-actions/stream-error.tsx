@@ -18,7 +18,7 @@ interface StreamErrorPanelProps {
   actions?: (error: StreamError, at: { id: string; name: string }[]) => ReactNode;
 }
 
-/** Why the stream does not run, and what to do. What an engine last said may be over once it does not answer. */
+/** Why the stream does not run, and what to do. The last report of an engine that is silent may be out of date. */
 export function StreamErrorPanel({ stream, actions }: StreamErrorPanelProps) {
   const { error } = stream;
   if (!error) return null;
@@ -28,7 +28,7 @@ export function StreamErrorPanel({ stream, actions }: StreamErrorPanelProps) {
   const facts = [
     heard
       ? error.class && (classes[error.class] ?? error.class)
-      : "last reported; the engine is not heard of now",
+      : "last reported; the engine does not answer now",
     at.length > 0 && `at ${listed(at.map(({ name }) => name))}`,
     error.table && `table ${error.table}`,
     error.sqlstate && `SQLSTATE ${error.sqlstate}`,

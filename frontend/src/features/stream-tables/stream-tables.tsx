@@ -34,7 +34,7 @@ interface TableRow extends StreamTable {
 }
 
 const BOUND =
-  "The destination's age: that of the oldest WAL it has not applied, which counts the WAL of all databases of the source. Nothing of this table need wait.";
+  "The destination's age: that of the oldest WAL it has not applied, which counts the WAL of all databases of the source. Perhaps none of it is this table's.";
 
 /** The last change's latency was good where the table's changes wait since: the age of what waits comes first. */
 function LatencyOf({ lastLatency, behindSeconds }: TableRow) {
@@ -139,7 +139,7 @@ const columns: Column<TableRow>[] = [
     key: "latency",
     header: "Latency",
     definition:
-      "Of the table's last change: time from the commit at the source to the commit at the destination. Where the destination is behind, ≥ and its age, which counts the WAL of all databases of the source: nothing of this table need wait.",
+      "From the commit of the table's last change at the source to its commit at the destination. While the destination is behind, at least (≥) the age of its oldest WAL, which counts all databases of the source: perhaps none of it is this table's.",
     align: "right",
     sortBy: ({ lastLatency }) => lastLatency,
     cell: LatencyOf,

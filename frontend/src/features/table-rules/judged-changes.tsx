@@ -56,7 +56,7 @@ export function JudgedChanges({ changes, order }: { changes: JudgedChange[]; ord
             key: "change",
             header: "Change",
             definition:
-              "Rows of the table count as inserts. Long values are cut. Of a captured change, “not sent” are values that the source did not send, and “hidden” those of columns that the stream masks or drops.",
+              "Rows of the table count as inserts. Long values are cut. In a captured change, “not sent” marks values that the source did not send, and “hidden” those of columns that the stream masks or drops.",
             cell: (change) => <Change change={change} order={order} />,
           },
           ...(changes[0]?.rules ?? []).map((outcome, number) => ruleColumn(outcome, number)),

@@ -14,7 +14,7 @@ export interface VersionMismatch {
 
 type EngineVersion = Pick<Engine, "name" | "version" | "state">;
 
-/** Null while all known versions are the same. What an engine that does not answer runs now is not known. */
+/** Null while all known versions are the same. The present version of an engine that does not answer is not known. */
 export function versionMismatch(
   consoleVersion: string,
   controlPlane: string | undefined,

@@ -21,8 +21,8 @@ export function livePaths({ analysis, paths }: LiveAnalysis): LivePath[] {
 }
 
 /**
- * The stage behind a card. What all destinations share is in each of their paths: one that limits or is held back in
- * any of them is shown so.
+ * The stage behind a card. The shared stages are in each path: one that limits or is held back in any of them is shown
+ * so.
  */
 export function stageOfCard(paths: LivePath[], destinationId: string | null, title: string): Stage | null {
   const stages = paths

@@ -5,7 +5,7 @@ import { problemInWords } from "@/api/problem-in-words";
 import { samplesQuery } from "@/api/streams";
 import type { Sample, Stream } from "@/api/types";
 import { EngineReports } from "@/features/component-strip/engine-reports";
-import { toldAbove } from "@/features/destinations/told-above";
+import { errorPlace } from "@/features/destinations/error-place";
 import { CopyBoard } from "@/features/instantiation/copy-board";
 import { StreamCharts } from "@/features/stream-charts/stream-charts";
 import { asText, formatAgo, wholeSeconds } from "@/lib/format";
@@ -38,7 +38,7 @@ function ofUnknownState(sample: Sample): Sample {
 
 /** Errors of destinations that the head of the page tells. */
 function toldOf(stream: Stream) {
-  return stream.destinations.filter((own) => toldAbove(stream, own) !== null).map(({ error }) => error);
+  return stream.destinations.filter((own) => errorPlace(stream, own) !== null).map(({ error }) => error);
 }
 
 export function StreamNow(props: StreamNowProps) {
@@ -77,7 +77,7 @@ export function StreamNow(props: StreamNowProps) {
               <Group justify="space-between">
                 <Text size="xs" c="dimmed">
                   {!heard
-                    ? `The figures are those of ${formatAgo(last.at)}: the engine is not heard of now.`
+                    ? `The figures are those of ${formatAgo(last.at)}: the engine does not answer now.`
                     : last.interval_seconds === null
                       ? "First sample: rates are known from the second one on."
                       : `Rates over the last ${asText(wholeSeconds(last.interval_seconds))}.`}

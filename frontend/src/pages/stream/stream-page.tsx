@@ -9,7 +9,7 @@ import { streamQuery } from "@/api/streams";
 import type { ErrorCause, Stream, StreamError } from "@/api/types";
 import { StreamAlerts } from "@/features/alerts/stream-alerts";
 import { DestinationErrors } from "@/features/destinations/destination-errors";
-import { ERRORS_ID } from "@/features/destinations/told-above";
+import { ERRORS_ID } from "@/features/destinations/error-place";
 import { ConflictLog } from "@/features/error-queue/conflict-log";
 import { ErrorQueue } from "@/features/error-queue/error-queue";
 import { ReadAge } from "@/features/live-status/read-age";

@@ -10,7 +10,7 @@ import { TakeSnapshot } from "@/features/advisor-runs/take-snapshot";
 import { ComponentStrip } from "@/features/component-strip/component-strip";
 import { ComponentTable } from "@/features/component-strip/component-table";
 import { DestinationHead } from "@/features/destinations/destination-head";
-import { findingRepeatsError, repeatsError } from "@/features/destinations/told-above";
+import { findingRepeatsError, repeatsError } from "@/features/destinations/error-place";
 import { DestinationParameters } from "@/features/parameters/destination-parameters";
 import { lockedShare } from "@/features/path-view/path-model";
 import { VerdictLine } from "@/features/path-view/path-verdict";
@@ -137,16 +137,16 @@ function useLivePaths(stream: Stream, seconds: number) {
     const { thresholds } = query.data.analysis;
     return <StageDetail stage={stage} thresholds={thresholds} onClose={() => setOpened(null)} />;
   };
-  const isTold = (path: LivePath) => {
+  const isShownAbove = (path: LivePath) => {
     const destination = stream.destinations.find(({ id }) => id === path.destinationId);
     const verdict = path.model.bottleneck?.verdict;
     return destination !== undefined && verdict !== undefined && repeatsError(verdict, stream, destination);
   };
   const verdict = (destinationId: string) => {
     const path = paths.find((analysed) => analysed.destinationId === destinationId);
-    return path && !isTold(path) && <Verdict path={path} />;
+    return path && !isShownAbove(path) && <Verdict path={path} />;
   };
-  const told = paths.filter(isTold).map(({ pathId }) => pathId);
+  const shownAbove = paths.filter(isShownAbove).map(({ pathId }) => pathId);
   const problem = query.isError
     ? problemInWords(query.error)
     : query.data?.live === false
@@ -162,7 +162,7 @@ function useLivePaths(stream: Stream, seconds: number) {
     verdict,
     problem,
     findings: (query.data?.findings_ranked ?? []).filter(
-      (finding) => !told.includes(finding.path_id) || !findingRepeatsError(finding),
+      (finding) => !shownAbove.includes(finding.path_id) || !findingRepeatsError(finding),
     ),
     paths: query.data?.paths ?? [],
   };

@@ -7,7 +7,11 @@ const positions = [
   ["source_end", "Source's end", "The source has written its WAL up to here."],
   ["captured", "Captured", "Changes have been read from the source up to here."],
   ["applied", "Applied", "Everything up to here is committed at the destination (low watermark)."],
-  ["confirmed", "Confirmed", "The source may remove its WAL up to here; confirmed once applied."],
+  [
+    "confirmed",
+    "Confirmed",
+    "The source may remove its WAL up to here: it is durable at every destination or on the engine's disk.",
+  ],
 ] as const;
 
 export function StreamPositions({

@@ -1,9 +1,9 @@
-// Where on a stream's page the error of a destination is told.
+// Where on a stream's page the error of a destination is shown.
 import type { Finding, Stream, StreamDestination, Verdict } from "@/api/types";
 import { haveOneCause } from "@/lib/causes";
 import { isEngineError } from "@/lib/engine-errors";
 
-/** The id of the element that tells them all. */
+/** The id of the element that has them all. */
 export const ERRORS_ID = "errors-with-cures";
 
 /** Its tables' troubles say the same, with their cures. */
@@ -12,10 +12,10 @@ function isOfTable({ error, tables }: StreamDestination): boolean {
 }
 
 /**
- * The place at the head of the page that tells a destination's error: its table's trouble, the stream's error, or an
+ * The place at the top of the page that shows a destination's error: its table's trouble, the stream's error, or an
  * alert for the destinations of that cause. Null: it has no error.
  */
-export function toldAbove(
+export function errorPlace(
   stream: Stream,
   destination: StreamDestination,
 ): "table" | "stream" | "alert" | null {
@@ -32,9 +32,9 @@ const OF_ERRORS: readonly Verdict[] = [
   "ENGINE TROUBLE",
 ];
 
-/** An error that the head of the page tells, in the words of the analysis. */
+/** An error that the top of the page shows, in the words of the analysis. */
 export function repeatsError(verdict: Verdict, stream: Stream, destination: StreamDestination): boolean {
-  return OF_ERRORS.includes(verdict) && toldAbove(stream, destination) !== null;
+  return OF_ERRORS.includes(verdict) && errorPlace(stream, destination) !== null;
 }
 
 const CODES = ["aborted", "destination_down", "source_down", "link_down", "engine_trouble"];
