@@ -138,8 +138,8 @@ class Sessions {
   // session_lock_ (acquire).
   std::atomic<bool> producing_{false};
   // The lowest position of all destinations, and the source's WAL end as the capture last knew it. Writer: the
-  // supervisor (release). Readers: the destinations (acquire), and the capture, which reads its direct destination's own
-  // position in the place of the first where it has one.
+  // supervisor (release). Readers: the destinations (acquire), and the capture, which reads its direct destination's
+  // own position in the place of the first where it has one.
   std::atomic<uint64_t> confirmed_{0};
   std::atomic<uint64_t> source_end_{0};
 
