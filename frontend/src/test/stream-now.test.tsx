@@ -149,7 +149,7 @@ describe("a stream now", () => {
     expect(screen.getByRole("status", { name: "Health of the stream" })).toHaveTextContent(
       /^near has stopped; far goes on\.$/,
     );
-    expect(screen.getByRole("link", { name: "Its cure" })).toBeVisible();
+    expect(screen.getByRole("link", { name: "the fix" })).toBeVisible();
   });
 
   it("gives each of several destinations the verdict of its own path", async () => {

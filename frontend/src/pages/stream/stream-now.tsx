@@ -36,7 +36,7 @@ function ofUnknownState(sample: Sample): Sample {
   };
 }
 
-/** Errors of destinations that the head of the page tells. */
+/** Errors of destinations that the top of the page shows. */
 function toldOf(stream: Stream) {
   return stream.destinations.filter((own) => errorPlace(stream, own) !== null).map(({ error }) => error);
 }
