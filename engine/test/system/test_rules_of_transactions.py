@@ -132,12 +132,13 @@ def test_tag_and_commit_time_are_tried(scene: Scene) -> None:
     scene.engine.put_desired()
     scene.wait_replicating()
     new = {"id": 1, "region": "kept", "n": 1, "note": "x"}
+    in_2019 = 1_577_750_340_000_000
     march = 1_772_352_000_000_000  # 2026-03-01 08:00 UTC
     body = {
         "source": {"conninfo": scene.source_conninfo}, "source_name": "source", "sample": 1,
         "tables": [{"schema": "public", "table": "orders", "rules": NOT_BACK}],
         "changes": [{"operation": "INSERT", "new": new, **facts} for facts in (
-            {}, {"tag": "archive"}, {"tag": "branch", "commit_micros": march}, {"commit_micros": 1_577_750_340_000_000})],
+            {}, {"tag": "archive"}, {"tag": "branch", "commit_micros": march}, {"commit_micros": in_2019})],
     }
     tried = scene.engine.request("POST", "/v1/rules/test", body)["changes"]
     assert [change["verdict"] for change in tried] == ["PASSED", "DROPPED", "PASSED", "DROPPED", "PASSED"]
