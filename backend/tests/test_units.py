@@ -122,6 +122,19 @@ def test_component_that_began_anew_has_no_rates() -> None:
     assert sample.components[0].lcrs_per_second is not None
 
 
+def test_a_rate_is_unknown_while_that_of_one_applier_is() -> None:
+    before, after = reading(4), reading(5)
+    for seen in (before, after):
+        second = seen.components[f"{ONLY}:server-1"].model_copy(update={"server": 2}, deep=True)
+        seen.components[f"{ONLY}:server-2"] = second
+    whole = sample_of("k3j2h1g4", before, after)
+    assert whole.lcrs_per_second is not None
+    assert whole.destinations[0].lcrs_per_second == whole.lcrs_per_second
+    after.components[f"{ONLY}:server-2"].counters["lcrs"] = 3
+    sample = sample_of("k3j2h1g4", before, after)
+    assert (sample.lcrs_per_second, sample.destinations[0].lcrs_per_second) == (None, None)
+
+
 def test_idle_interval_has_zero_rates_and_no_latency() -> None:
     now_reading = reading(3)
     now_reading.monotonic_ns += 1_000_000_000

@@ -13,7 +13,7 @@ from thalweg.engine_client.documents import (
 )
 from thalweg.kernel.lifecycle import NO_BACKLOG, BacklogState
 from thalweg.kernel.lsn import lsn_of, lsn_text
-from thalweg.kernel.sums import known_sum
+from thalweg.kernel.sums import Sum, known_sum
 from thalweg.live.joining_rules import slowest
 from thalweg.live.lag import longest
 from thalweg.live.schemas import (
@@ -73,9 +73,9 @@ def sample_of(stream_id: str, before: Reading | None, now: Reading, engine_id: s
     last = slowest(destinations, lambda destination: destination.latency.p99_ms)
     return Sample(
         stream_id=stream_id, at=now.at, interval_seconds=seconds, status=now.status.status, phase=now.status.phase,
-        lcrs_per_second=known_sum([destination.lcrs_per_second for destination in counted]),
-        transactions_per_second=known_sum([destination.transactions_per_second for destination in counted]),
-        bytes_per_second=known_sum([destination.bytes_per_second for destination in counted]),
+        lcrs_per_second=Sum.of(part.lcrs_per_second for part in counted).exact,
+        transactions_per_second=Sum.of(part.transactions_per_second for part in counted).exact,
+        bytes_per_second=Sum.of(part.bytes_per_second for part in counted).exact,
         latency=last.latency if last else _latency(before.stats.latency if before else None, now.stats.latency),
         lag=longest(destination.lag for destination in destinations),
         error_queue_transactions=known_sum([destination.error_queue_transactions for destination in destinations]),
@@ -93,9 +93,9 @@ def _destination(
     stats, earlier = now.destinations.get(status.id), before.destinations.get(status.id) if before else None
     return DestinationSample(
         destination_id=status.id, status=status.status, phase=status.phase,
-        lcrs_per_second=known_sum([server.lcrs_per_second for server in own]),
-        transactions_per_second=known_sum([server.transactions_per_second for server in own]),
-        bytes_per_second=known_sum([server.bytes_per_second for server in own]),
+        lcrs_per_second=Sum.of(server.lcrs_per_second for server in own).exact,
+        transactions_per_second=Sum.of(server.transactions_per_second for server in own).exact,
+        bytes_per_second=Sum.of(server.bytes_per_second for server in own).exact,
         latency=_latency(earlier.latency if earlier else None, stats.latency) if stats else UNKNOWN,
         lag=_lag(before, now, seconds, status.id), backlog=backlog_of(status.backlog),
         error_queue_transactions=stats.error_queue_transactions if stats and counts else None,

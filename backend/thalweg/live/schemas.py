@@ -155,7 +155,9 @@ class DestinationSample(Resource):
     status: ObservedStatus
     phase: StreamPhase
     state: ShownState | None = Field(default=None, description=SHOWN)
-    lcrs_per_second: float | None
+    lcrs_per_second: float | None = Field(
+        description="LCRs that its appliers apply. Null: the rate of one of them is unknown, as in its first second."
+    )
     transactions_per_second: float | None
     bytes_per_second: float | None
     latency: LatencySample
@@ -187,7 +189,7 @@ class Sample(Resource):
     state: ShownState | None = Field(default=None, description=SHOWN)
     lcrs_per_second: float | None = Field(
         description="LCRs applied. With several destinations: LCRs captured, counted once; each destination has its "
-        "own rate."
+        "own rate. Null: the rate of a component is unknown, as in its first second."
     )
     transactions_per_second: float | None
     bytes_per_second: float | None

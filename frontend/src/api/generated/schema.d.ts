@@ -4382,7 +4382,10 @@ export interface components {
             phase: components["schemas"]["StreamPhase"];
             /** @description The one word for all of it, as the stream's resource has it. Null: the sample is of the past. */
             state: components["schemas"]["ShownState"] | null;
-            /** Lcrs Per Second */
+            /**
+             * Lcrs Per Second
+             * @description LCRs that its appliers apply. Null: the rate of one of them is unknown, as in its first second.
+             */
             lcrs_per_second: number | null;
             /** Transactions Per Second */
             transactions_per_second: number | null;
@@ -7639,7 +7642,7 @@ export interface components {
             state: components["schemas"]["ShownState"] | null;
             /**
              * Lcrs Per Second
-             * @description LCRs applied. With several destinations: LCRs captured, counted once; each destination has its own rate.
+             * @description LCRs applied. With several destinations: LCRs captured, counted once; each destination has its own rate. Null: the rate of a component is unknown, as in its first second.
              */
             lcrs_per_second: number | null;
             /** Transactions Per Second */
