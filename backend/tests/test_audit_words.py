@@ -101,6 +101,19 @@ def test_every_action_has_a_sentence() -> None:
             "Change 2 of parked transaction 7 left out",
         ),
         ("stream_errors_delete", {"id": 7}, {"destination_id": "w"}, "Parked transaction 7 discarded"),
+        ("stream_errors_delete", {"id": 7}, {"finished": True}, "Parked transaction 7 discarded"),
+        (
+            "stream_errors_delete", {"id": 7}, {"finished": False},
+            "Parked transaction 7 discarded: the end is not known",
+        ),
+        (
+            "stream_errors_delete", {"id": 7}, {"finished": False, "refused": "not_kept_whole"},
+            "Parked transaction 7 discarded: refused",
+        ),
+        (
+            "stream_errors_execute", None, {"error_id": 7, "refused": "apply_conflict"},
+            "Parked transaction 7 executed again: failed again (apply_conflict)",
+        ),
         ("destinations_stop", {"id": "w"}, {"id": "w"}, "Destination w paused"),
         ("destinations_drop", None, {"id": "w2", "database": "Warehouse 2"}, "Destination Warehouse 2 dropped"),
         ("stream_tables_copy", None, {"schema": "public", "table": "t"}, "Copy of public.t repeated"),

@@ -72,3 +72,17 @@ async def test_an_execution_is_given_up_in_the_end(
     assert (await entry_of(admin, stream))["after"]["state"] == "RUNNING"
     await watch.turn(now() + timedelta(hours=25))
     assert (await entry_of(admin, stream))["after"]["state"] == "UNKNOWN"
+
+
+async def test_an_outcome_is_written_before_another_execution_begins(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    """An engine knows only its last: nobody could tell afterwards."""
+    stream, path = await queue_of(operator, registered)
+    engine.execution = execution()
+    assert (await operator.post(f"{path}/1/execute")).json()["state"] == "RUNNING"
+    engine.execution = execution(state="DONE", executed=9, finished_at=STARTED_AT)
+    assert (await operator.post(f"{path}/1/execute")).json()["state"] == "DONE"
+    entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
+    executed = [entry["after"].get("state") for entry in entries if entry["action"] == "stream_errors_execute"]
+    assert executed == [None, "DONE"]

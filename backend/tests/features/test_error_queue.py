@@ -1,5 +1,7 @@
 """Parked transactions opened, edited by several operators, and what waits behind them."""
 
+import asyncio
+import contextlib
 import json
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from tests.features.test_streams import STREAMS, created
 from tests.support.engine_double import EngineDouble
 from tests.test_last_latency import sample_at
+from thalweg.engine_client.client import EngineClient
 from thalweg.features.streams.audited_changes import ENTRY_CHARACTERS_MAX
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
@@ -237,6 +240,7 @@ async def test_the_audit_log_keeps_the_changes_of_a_discarded_transaction(
     assert (await operator.delete(f"{path}/1", params={"reason": "entered twice"})).status_code == 204
     entry = await discarded_of(admin, stream["id"])
     assert (entry["before"]["changes_total"], entry["after"]["changes_kept"]) == (250, 250)
+    assert entry["after"]["finished"]
     assert len(json.dumps(entry)) < 2 * ENTRY_CHARACTERS_MAX
     kept = await admin.get(f"/api/v1/audit/{entry['id']}:changes")
     assert kept.headers["content-type"].startswith("application/x-ndjson")
@@ -252,16 +256,45 @@ async def test_the_audit_log_keeps_the_changes_of_a_discarded_transaction(
     assert (await admin.get(f"/api/v1/audit/{other['id']}:changes")).json()["code"] == "not_found"
 
 
-async def test_of_a_large_transaction_the_audit_log_keeps_the_first_changes(
+async def test_a_part_of_a_transaction_is_kept_only_where_that_is_asked_for(
     admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     stream, path = await queue_of(operator, registered)
     engine.changes = 250
-    monkeypatch.setattr("thalweg.features.streams.discarding.KEPT_CHANGES_MAX", 240)
-    assert (await operator.delete(f"{path}/1", params={"reason": "too many of them"})).status_code == 204
+    change = len(json.dumps((await operator.get(f"{path}/1")).json()["changes"][0]))
+    for limit, value, kept in (
+        ("KEPT_CHANGES_MAX", 240, 240), ("KEPT_CHARACTERS_MAX", 120 * change, 120), ("KEEPING_SECONDS_MAX", -1, 100),
+    ):  # fmt: skip
+        with monkeypatch.context() as limited:
+            limited.setattr(f"thalweg.features.streams.discarding.{limit}", value)
+            engine.deleted.clear()
+            why = {"reason": f"beyond {limit}"}
+            refused = await operator.delete(f"{path}/1", params=why)
+            assert (refused.status_code, refused.json()["code"], engine.deleted) == (409, "not_kept_whole", [])
+            assert "its 250 changes" in refused.json()["detail"]
+            entry = await discarded_of(admin, stream["id"])
+            assert (entry["after"]["refused"], entry["after"]["changes_kept"]) == ("not_kept_whole", 0)
+            assert (await operator.delete(f"{path}/1", params={**why, "partly": True})).status_code == 204
+            assert engine.deleted == [1]
+        entry = await discarded_of(admin, stream["id"])
+        assert (entry["before"]["changes_total"], entry["after"]["finished"]) == (250, True)
+        changes = (await admin.get(f"/api/v1/audit/{entry['id']}:changes")).text.split("\n")[:-1]
+        assert kept * 0.9 < len(changes) <= kept
+        assert [json.loads(change)["number"] for change in changes] == list(range(1, len(changes) + 1))
+
+
+async def test_a_discard_that_was_interrupted_does_not_claim_to_be_done(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    stream, path = await queue_of(operator, registered)
+
+    async def killed(*_: Any) -> None:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(EngineClient, "delete_error", killed)
+    with contextlib.suppress(httpx.HTTPError, asyncio.CancelledError):
+        await operator.delete(f"{path}/1", params={"reason": "the API ends meanwhile"})
     entry = await discarded_of(admin, stream["id"])
-    assert (entry["before"]["changes_total"], entry["after"]["changes_kept"]) == (250, 200)
-    kept = await admin.get(f"/api/v1/audit/{entry['id']}:changes")
-    assert len(kept.text.splitlines()) == 200
-    assert engine.deleted == [1]
+    assert entry["sentence"] == "Parked transaction 1 discarded: the end is not known"

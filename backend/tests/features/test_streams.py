@@ -387,7 +387,8 @@ async def test_a_refused_execution_is_tried_by_executing_again(
     assert (await operator.delete(path, params={"reason": "gone"})).status_code == 404
     entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
     assert [entry["sentence"] for entry in entries if entry["action"].startswith("stream_errors")] == [
-        "Parked transaction 99 discarded: refused", "Parked transaction 1 executed again: refused",
+        "Parked transaction 99 discarded: refused",
+        "Parked transaction 1 executed again: failed again (apply_conflict)",
     ]  # fmt: skip
 
 
@@ -481,11 +482,16 @@ async def test_a_parked_transaction_that_opens_too_slowly_can_be_discarded(
     engine.contents_take = 3.0  # longer than the settings' engine_timeout
     monkeypatch.setattr("thalweg.engine_client.client.CONTENTS_TIMEOUT_SECONDS", 0)
     assert (await operator.get(f"{path}/1")).json()["code"] == "engine_slow"
-    assert (await operator.delete(f"{path}/1", params={"reason": "cannot be opened"})).status_code == 204
+    why = {"reason": "cannot be opened"}
+    refused = (await operator.delete(f"{path}/1", params=why)).json()
+    assert (refused["code"], "not answered in time" in refused["detail"]) == ("not_kept_whole", True)
+    assert engine.deleted == []
+    assert (await operator.delete(f"{path}/1", params={**why, "partly": True})).status_code == 204
     assert engine.deleted == [1]
     entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
-    discarded = next(entry for entry in entries if entry["action"] == "stream_errors_delete")
+    discarded, before = [entry for entry in entries if entry["action"] == "stream_errors_delete"]
     assert "not answered in time" in discarded["before"]["changes_unreadable"]
+    assert before["sentence"] == "Parked transaction 1 discarded: refused"
 
 
 async def test_contents_of_a_parked_transaction_are_no_viewers(

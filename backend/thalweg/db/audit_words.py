@@ -122,7 +122,11 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
             executed=_executed(facts) if action.startswith("stream_errors_execute") else "",
         ).split()
     )
-    return f"{sentence}: refused" if facts.get("refused") else sentence
+    refused = facts.get("refused")
+    if refused is None:
+        return sentence if facts.get("finished", True) else f"{sentence}: the end is not known"
+    failed = action.startswith("stream_errors_execute") and refused.startswith("apply_")
+    return f"{sentence}: failed again ({refused})" if failed else f"{sentence}: refused"
 
 
 def _outcome(facts: dict[str, Any]) -> str:

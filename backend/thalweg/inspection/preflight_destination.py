@@ -47,6 +47,7 @@ async def check_destination(
         existing = {table.name: table for table in present if table.name in wanted}
         await _check_schemas(checklist, connection, server, role, [name for name in wanted if name not in existing])
         _check_fit(checklist, wanted, existing, present_columns)
+        _check_apart(checklist, existing)
         _check_writable(checklist, role, existing)
         new = [table for name, table in existing.items() if name not in own]
         await _check_empty(checklist, connection, new, initial_copy)
@@ -132,6 +133,23 @@ def _check_fit(checklist: Checklist, wanted: Columns, existing: dict[tuple[str, 
             "deletes must search the whole table.",
             "Add a primary key at the destination.",
         )  # fmt: skip
+
+
+def _check_apart(checklist: Checklist, existing: dict[tuple[str, str], Table]) -> None:
+    """Tables that are replicated by themselves are no partitions of each other at the destination: as after a DETACH at
+    the source alone. A row of one would be a row of both."""
+    roots = {table.oid: table for table in existing.values()}
+    within = [(table, roots[root]) for table in existing.values() if (root := table.facts["root"]) in roots]
+    within = [(table, root) for table, root in within if table is not root]
+    checklist.tables(
+        "separate_tables", "Separate tables", [f"{table.shown} (of {root.shown})" for table, root in within],
+        "they are partitions of another of the stream's tables at the destination, and tables of their own at the "
+        "source.",
+        "Detach them at the destination, too, and truncate those that are to be copied.",
+        [f"ALTER TABLE {quoted_table(root.name)} DETACH PARTITION {quoted_table(table.name)};"
+         for table, root in within],
+        "No table is a partition of another one.",
+    )  # fmt: skip
 
 
 def _differences(name: tuple[str, str], wanted: list[Column], present: list[Column]) -> tuple[list[str], list[str]]:

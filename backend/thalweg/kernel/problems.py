@@ -22,6 +22,7 @@ TITLES: dict[str, tuple[int, str]] = {
     "not_found": (404, "The resource does not exist"),
     "method_not_allowed": (405, "This address does not support this method"),
     "conflict": (409, "The request conflicts with what exists"),
+    "not_kept_whole": (409, "The audit log cannot keep all of it"),
     "execution_refused": (409, "The execution did not go through"),
     "name_taken": (409, "The name is taken"),
     "database_in_use": (409, "A stream uses the database"),

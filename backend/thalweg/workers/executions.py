@@ -3,7 +3,6 @@ the entry of the request, once it is known."""
 
 import asyncio
 from datetime import datetime, timedelta
-from typing import Any
 
 import structlog
 from sqlalchemy import select
@@ -11,10 +10,11 @@ from sqlalchemy import select
 from thalweg.db.models import AuditRow, EngineRow
 from thalweg.db.streams import streams_by_id
 from thalweg.engine_client.access import client_of
-from thalweg.engine_client.client import EngineClient, EngineFailure
+from thalweg.engine_client.client import EngineClient
+from thalweg.features.streams.execution_outcome import EXECUTIONS, UNKNOWN, outcome_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
-from thalweg.kernel.lifecycle import ExecutionOutcome, ExecutionState
+from thalweg.kernel.lifecycle import ExecutionOutcome
 from thalweg.kernel.tasks import stop_task
 from thalweg.workers.survival import OUTAGES
 
@@ -22,8 +22,6 @@ log = structlog.get_logger(__name__)
 LOOK_EVERY_SECONDS = 5.0
 GIVE_UP_AFTER = timedelta(hours=24)
 """After it, the outcome stays unknown: the engine has not answered since, or still executes."""
-UNKNOWN = {"state": ExecutionOutcome.UNKNOWN}
-EXECUTIONS = ("stream_errors_execute", "stream_errors_execute_all", "stream_errors_execute_cause")
 
 
 class ExecutionWatch:
@@ -79,7 +77,7 @@ class ExecutionWatch:
             destination = None if stream is None else stream.destination(facts["destination_id"])
             client = None if destination is None else self._client_of(destination.engine)
             await session.commit()
-            outcome = UNKNOWN if client is None else await _outcome(client, entry.target_id, facts)
+            outcome = UNKNOWN if client is None else await outcome_of(client, entry.target_id, facts)
             if outcome is None and at - entry.at > GIVE_UP_AFTER:
                 outcome = UNKNOWN
             if outcome is not None:
@@ -89,22 +87,3 @@ class ExecutionWatch:
     def _client_of(self, engine: EngineRow) -> EngineClient:
         resources = self._resources
         return client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
-
-
-async def _outcome(client: EngineClient, stream_id: str, facts: dict[str, Any]) -> dict[str, Any] | None:
-    """None: it still runs, or the engine does not answer. An engine knows only its last execution since its start."""
-    try:
-        execution = (await client.errors(stream_id, facts["destination_id"], 0, 1, False)).execution
-    except EngineFailure as failure:
-        log.info("the outcome of an execution cannot be read", stream=stream_id, error=failure.message)
-        return None
-    if execution is None or execution.started_at.isoformat() != facts["started_at"]:
-        return UNKNOWN
-    if execution.state == ExecutionState.RUNNING:
-        return None
-    outcome = {
-        "state": ExecutionOutcome(execution.state),
-        "executed": execution.executed,
-        "failed_again": execution.failed_again,
-    }
-    return outcome if execution.error is None else {**outcome, "code_of_failure": execution.error.code}

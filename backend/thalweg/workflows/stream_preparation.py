@@ -363,6 +363,9 @@ def _copies(definitions: dict[str, StreamParameter], parameters: Parameters) -> 
     return bool(parameters.get("initial_copy", definitions["initial_copy"].default))
 
 
+ITEMS_SHOWN = 20
+
+
 @dataclass(frozen=True)
 class Places:
     """JSON pointers into a request: to each destination's database, by its id, to its source, to its row rules,
@@ -410,10 +413,16 @@ def _errors(check: Check, places: Places, rule_problems: RuleProblems) -> list[F
         return [problem.model_copy(update={"pointer": f"{place}{problem.pointer}"}) for problem in problems]
     return [
         FieldProblem(
-            pointer=place, code=check.id, message=f"{check.title}{_named(check, places, ' at ')}: {check.detail}",
+            pointer=place, code=check.id, message=f"{check.title}{_named(check, places, ' at ')}: {_detail(check)}",
             cure=check.cure, sql=check.sql,
         )
     ]  # fmt: skip
+
+
+def _detail(check: Check) -> str:
+    """With the first of its items, as many as one reads."""
+    more = len(check.items) - ITEMS_SHOWN
+    return " ".join([check.detail, *check.items[:ITEMS_SHOWN], *([f"And {more} more."] if more > 0 else [])])
 
 
 def _named(check: Check, places: Places, before: str) -> str:

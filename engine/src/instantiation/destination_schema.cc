@@ -174,6 +174,19 @@ base::Result<void> DestinationSchema::check_empty(const TableShape& table) {
 }
 
 base::Result<void> DestinationSchema::empty_table(const TableName& table) {
+  THALWEG_ASSIGN(const pg::Rows others,
+                 connection_.query("SELECT n.nspname, c.relname FROM pg_catalog.pg_partition_tree(to_regclass($1)) p "
+                                   "JOIN pg_catalog.pg_class c ON c.oid = p.relid JOIN pg_catalog.pg_namespace n ON "
+                                   "n.oid = c.relnamespace JOIN thalweg.stream_table t ON n.nspname = "
+                                   "coalesce(t.destination_schema, t.schema_name) AND c.relname = "
+                                   "coalesce(t.destination_table, t.table_name) WHERE p.level > 0 LIMIT 1",
+                                   {table.quoted()}));
+  if (others.size() > 0) {
+    const TableName other{std::string(others.text(0, 0)), std::string(others.text(0, 1))};
+    return differs(table, fmt::format("{0} is a partition of {1} at the destination, and replicated by itself: to "
+                                      "empty {1} would delete its rows. ALTER TABLE {1} DETACH PARTITION {0} there.",
+                                      other.quoted(), table.quoted()));
+  }
   THALWEG_ASSIGN(const pg::Rows referenced,
                  connection_.query("SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.contype = 'f' "
                                    "AND k.confrelid = to_regclass($1) AND k.conrelid <> k.confrelid)",

@@ -280,6 +280,8 @@ export function useUpdateStream(id: string) {
 interface ParkedAction {
   errorId: number;
   reason: string | null;
+  /** It is discarded also if the audit log keeps only a part. */
+  partly?: boolean;
   body?: Execution;
 }
 
@@ -287,7 +289,7 @@ interface ParkedAction {
 export function useParkedAction(id: string, destinationId: string) {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: async ({ errorId, reason, body }: ParkedAction) => {
+    mutationFn: async ({ errorId, reason, partly, body }: ParkedAction) => {
       const params = { path: { stream_id: id, destination_id: destinationId, error_id: errorId } };
       if (reason === null)
         await unwrap(
@@ -299,7 +301,7 @@ export function useParkedAction(id: string, destinationId: string) {
       else
         await unwrap(
           client.DELETE("/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}", {
-            params: { ...params, query: { reason } },
+            params: { ...params, query: { reason, partly } },
           }),
         );
     },

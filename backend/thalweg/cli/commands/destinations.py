@@ -213,6 +213,9 @@ def errors(
     discard: Annotated[
         int | None, typer.Option(metavar="ID", help="Discard this transaction for good: its changes are never applied.")
     ] = None,
+    partly: Annotated[
+        bool, typer.Option("--partly", help="Discard it also if the audit log cannot keep all of its changes.")
+    ] = False,
     leave_out: Annotated[
         int | None, typer.Option("--leave-out", metavar="ID", help="Leave --change of this transaction out.")
     ] = None,
@@ -363,7 +366,7 @@ def errors(
         return
     if discard is not None:
         confirm(f"Discard transaction {discard}? Its changes are never applied at {at} then", yes)
-        api.delete(f"{path}/{discard}", reason=reason)
+        api.delete(f"{path}/{discard}", None, reason=reason, partly=partly)
         done(f"Transaction {discard} is discarded.", {"id": discard, "done": "discarded"})
         return
     queue = api.get(path, limit=limit, roots_only=not every and cause is None, cursor=cursor, cause=cause)

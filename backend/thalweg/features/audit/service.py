@@ -40,4 +40,4 @@ async def changes_as_ndjson(context: Context, entry_id: int) -> str:
         )
     query = select(AuditChangesRow.changes).where(AuditChangesRow.audit_id == entry_id).order_by(AuditChangesRow.first)
     parts = (await context.session.scalars(query)).all() or [(entry.before or {}).get("changes", [])]
-    return "".join(f"{json.dumps(change, ensure_ascii=False)}\n" for part in parts for change in part)
+    return "".join(f"{json.dumps(change)}\n" for part in parts for change in part)

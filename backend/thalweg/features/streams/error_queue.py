@@ -31,7 +31,7 @@ from thalweg.features.streams.error_queue_schemas import (
     ParkedTransactions,
     ParkedTree,
 )
-from thalweg.features.streams.execution_outcome import Choice, executed_of, still_true
+from thalweg.features.streams.execution_outcome import Choice, executed_of, settle_open, still_true
 from thalweg.features.streams.service import existing_destination, existing_stream
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import etag_of
@@ -175,6 +175,7 @@ async def execute(
     row, client = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id, "error_id": error_id, **_of_role(role)}
     choice = Choice(stream_id, destination_id, error_id, role=role)
+    await settle_open(context, client, stream_id, destination_id)
     async with asked(context, row, "stream_errors_execute", facts, _not_executed_as) as entry:
         execution = await executed_of(client, choice, client.execute_error(stream_id, destination_id, error_id, role))
     return await _accepted(context, entry, client, execution)
@@ -184,6 +185,7 @@ async def execute_all(context: Context, stream_id: str, destination_id: str, rol
     row, client = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id, **_of_role(role)}
     choice = Choice(stream_id, destination_id, role=role)
+    await settle_open(context, client, stream_id, destination_id)
     async with asked(context, row, "stream_errors_execute_all", facts, _not_executed_as) as entry:
         execution = await executed_of(client, choice, client.execute_error(stream_id, destination_id, None, role))
     return await _accepted(context, entry, client, execution)
@@ -195,6 +197,7 @@ async def execute_cause(
     row, client = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id, "cause": cause, **_of_role(role)}
     choice = Choice(stream_id, destination_id, cause=cause, role=role)
+    await settle_open(context, client, stream_id, destination_id)
     async with asked(context, row, "stream_errors_execute_cause", facts, _not_executed_as) as entry:
         known = (await client.errors(stream_id, destination_id, 0, 1, False)).causes or []
         group = next((group for group in known if group.id == cause), None)
@@ -289,6 +292,9 @@ def _not_executed_as(failure: EngineFailure) -> Problem:
 
 def not_executed(failure: EngineFailure) -> Problem:
     """The engine's cures are for streams that have stopped; this one runs."""
+    if failure.code == ErrorCode.DATABASE_BUSY:
+        cure = "Try again once that has ended: the error queue shows how far it is."
+        return Problem("execution_refused", failure.message, cure)
     if failure.status != httpx.codes.CONFLICT:
         return problem_of(failure)
     cure = failure.cure.replace("retry the stream", "execute it again")

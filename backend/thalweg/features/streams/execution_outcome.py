@@ -2,14 +2,22 @@
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
+import structlog
+from sqlalchemy import select
 
+from thalweg.db.models import AuditRow
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.parked_documents import ErrorExecution, ExecutionFailure, ExecutionReport, ParkedErrors
-from thalweg.kernel.lifecycle import ExecutionState
+from thalweg.kernel.context import Context
+from thalweg.kernel.lifecycle import ExecutionOutcome, ExecutionState
 
 ROOTS_READ = 1000
+UNKNOWN = {"state": ExecutionOutcome.UNKNOWN}
+EXECUTIONS = ("stream_errors_execute", "stream_errors_execute_all", "stream_errors_execute_cause")
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -78,3 +86,37 @@ def _may_be_among(roots: ParkedErrors, failure: ExecutionFailure) -> bool:
     """A transaction that failed by itself waits behind no other. Beyond the end of the page nothing is known."""
     beyond = roots.next_after is not None and failure.error_id > roots.next_after
     return beyond or any(error.id == failure.error_id for error in roots.errors)
+
+
+async def outcome_of(client: EngineClient, stream_id: str, facts: dict[str, Any]) -> dict[str, Any] | None:
+    """None: it still runs, or the engine does not answer. An engine knows only its last execution since its start."""
+    try:
+        execution = (await client.errors(stream_id, facts["destination_id"], 0, 1, False)).execution
+    except EngineFailure as failure:
+        log.info("the outcome of an execution cannot be read", stream=stream_id, error=failure.message)
+        return None
+    if execution is None or execution.started_at.isoformat() != facts["started_at"]:
+        return UNKNOWN
+    if execution.state == ExecutionState.RUNNING:
+        return None
+    outcome = {
+        "state": ExecutionOutcome(execution.state),
+        "executed": execution.executed,
+        "failed_again": execution.failed_again,
+    }
+    return outcome if execution.error is None else {**outcome, "code_of_failure": execution.error.code}
+
+
+async def settle_open(context: Context, client: EngineClient, stream_id: str, destination_id: str) -> None:
+    """Writes what became of earlier executions before another one begins: the engine knows only its last."""
+    running = select(AuditRow).where(
+        AuditRow.after["state"].astext == ExecutionOutcome.RUNNING, AuditRow.action.in_(EXECUTIONS),
+        AuditRow.target_id == stream_id, AuditRow.after["destination_id"].astext == destination_id,
+    )  # fmt: skip
+    entries = (await context.session.scalars(running)).all()
+    await context.release()
+    for entry in entries:
+        outcome = await outcome_of(client, stream_id, entry.after or {})
+        if outcome is not None:
+            entry.after = {**(entry.after or {}), **outcome}
+            await context.release()

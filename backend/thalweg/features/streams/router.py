@@ -289,11 +289,15 @@ async def restore_error(
 
 @router.delete(f"{DESTINATION}/errors/{{error_id}}", status_code=204, operation_id="stream_errors_delete")
 async def delete_error(
-    stream_id: Id, destination_id: DestinationId, error_id: ErrorId, context: Operator, reason: DiscardReason
-) -> None:
-    """Discard a parked transaction: its changes are never applied. The audit log keeps them: up to 10,000 changes,
-    values cut at 1 KiB (`audit_changes`)."""
-    await discarding.discard(context, stream_id, destination_id, error_id, reason)
+    stream_id: Id, destination_id: DestinationId, error_id: ErrorId, context: Operator, reason: DiscardReason,
+    partly: Annotated[
+        bool, Query(description="Discard it also if the audit log cannot keep all of its changes.")
+    ] = False,
+) -> None:  # fmt: skip
+    """Discard a parked transaction: its changes are never applied. The audit log keeps them, values cut at 1 KiB
+    (`audit_changes`). If it cannot keep all of them (more than 10,000 changes or 64 MiB, or more than can be read in
+    50 s), the request is refused with `not_kept_whole`, unless `partly` is set."""
+    await discarding.discard(context, stream_id, destination_id, error_id, reason, partly)
 
 
 @router.post(f"{DESTINATION}/tables:copy", status_code=202, operation_id="stream_tables_copy")

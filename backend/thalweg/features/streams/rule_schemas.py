@@ -69,6 +69,7 @@ CHANGES_MAX = 100
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 POSTGRES_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """The time that stands in the WAL for none."""
+TIMES_END = datetime(9000, 1, 1, tzinfo=UTC)
 
 
 class TriedChange(Body):
@@ -93,8 +94,8 @@ class TriedChange(Body):
             if (getattr(self, name) is not None) != is_needed:
                 needs = "needs" if is_needed else "has no"
                 raise PydanticCustomError("row_mismatch", f"{self.operation.value} {needs} `{name}`.")
-        if self.commit_time is not None and self.commit_time <= POSTGRES_EPOCH:
-            raise PydanticCustomError("too_early", "No transaction committed before the year 2000.")
+        if self.commit_time is not None and not POSTGRES_EPOCH < self.commit_time < TIMES_END:
+            raise PydanticCustomError("no_commit_time", "A transaction's time lies between the years 2000 and 9000.")
         return self
 
     def for_engine(self) -> dict[str, Any]:

@@ -968,8 +968,9 @@ export interface paths {
         post?: never;
         /**
          * Delete Error
-         * @description Discard a parked transaction: its changes are never applied. The audit log keeps them: up to 10,000 changes,
-         *     values cut at 1 KiB (`audit_changes`).
+         * @description Discard a parked transaction: its changes are never applied. The audit log keeps them, values cut at 1 KiB
+         *     (`audit_changes`). If it cannot keep all of them (more than 10,000 changes or 64 MiB, or more than can be read in
+         *     50 s), the request is refused with `not_kept_whole`, unless `partly` is set.
          */
         delete: operations["stream_errors_delete"];
         options?: never;
@@ -15502,6 +15503,8 @@ export interface operations {
             query: {
                 /** @description Why the two databases may differ from now on. The audit log keeps the reason with what was discarded. */
                 reason: string;
+                /** @description Discard it also if the audit log cannot keep all of its changes. */
+                partly?: boolean;
             };
             header?: never;
             path: {

@@ -9,8 +9,7 @@ import { DryRun } from "./dry-run";
 import { editsInWords } from "./edits-in-words";
 import { asRole, RoleInput } from "./role-input";
 
-/** The audit log keeps no more of one transaction. */
-const KEPT_CHANGES_MAX = 10_000;
+const MANY_CHANGES = 10_000;
 
 export interface Decision {
   error: ParkedTransaction;
@@ -49,7 +48,7 @@ export function ConfirmDecision(props: ConfirmDecisionProps) {
         <Stack gap="sm">
           <Text size="sm">
             {discards
-              ? `Its ${changes} will never be applied at the destination, so the two databases will differ in ${tables}. The audit log keeps ${error.lcrs > KEPT_CHANGES_MAX ? `its first ${formatCount(KEPT_CHANGES_MAX)} changes` : "them"}, with values cut at 1 KiB.`
+              ? `Its ${changes} will never be applied at the destination, so the two databases will differ in ${tables}. The audit log keeps them, with values cut at 1 KiB. This can take a minute for ${formatCount(MANY_CHANGES)} changes; if there are too many, you are asked whether a part is enough.`
               : error.left_out === error.lcrs
                 ? `Takes it out of the queue without applying anything: all its ${changes} are left out. Then executes the transactions that wait behind it, in the source's order.`
                 : `Applies its ${changes} in ${tables} now, then the transactions that wait behind it, in the source's order. Transactions that fail again stay parked.${editsInWords(error)}`}

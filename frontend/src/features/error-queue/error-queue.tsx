@@ -3,6 +3,7 @@ import { IconCircleCheck } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
+import { ProblemError } from "@/api/problem";
 import { parkedQuery, useParkedAction } from "@/api/streams";
 import type { ErrorCause, ParkedTransaction } from "@/api/types";
 import { formatCount } from "@/lib/format";
@@ -49,7 +50,8 @@ export function ErrorQueue({ streamId, destinationId, mayAct, cureOf, cause, onC
   const path = `/api/v1/streams/${streamId}/destinations/${destinationId}/errors`;
   const actions = {
     mayAct,
-    executing: act.isPending ? (act.variables?.errorId ?? null) : null,
+    executing: act.isPending && act.variables.reason === null ? act.variables.errorId : null,
+    discarding: act.isPending && act.variables.reason !== null ? act.variables.errorId : null,
     onOpen: setOpened,
     onDecide: (error: ParkedTransaction, discards: boolean) => setDeciding({ error, discards }),
     unfolded,
@@ -73,7 +75,18 @@ export function ErrorQueue({ streamId, destinationId, mayAct, cureOf, cause, onC
         const mayExecute = mayAct && first.execution?.state !== "RUNNING";
         return (
           <Stack gap="xs">
-            {act.isError && <ProblemAlert problem={problemInWords(act.error)} />}
+            {act.isError && (
+              <ProblemAlert
+                problem={problemInWords(act.error)}
+                actions={
+                  isNotKeptWhole(act.error) && (
+                    <Button variant="default" onClick={() => act.mutate({ ...act.variables, partly: true })}>
+                      Discard it, and keep a part in the audit log
+                    </Button>
+                  )
+                }
+              />
+            )}
             <ExecutionProgress execution={first.execution} />
             <Group justify="space-between" px={14}>
               <Group gap="sm">
@@ -191,6 +204,10 @@ export function ErrorQueue({ streamId, destinationId, mayAct, cureOf, cause, onC
       }}
     </QueryFaces>
   );
+}
+
+function isNotKeptWhole(error: Error): boolean {
+  return error instanceof ProblemError && error.problem.code === "not_kept_whole";
 }
 
 function listPath(path: string, rootsOnly: boolean, cause: string | undefined): string {

@@ -8,6 +8,7 @@ import { editsInWords } from "./edits-in-words";
 interface Actions {
   mayAct: boolean;
   executing: number | null;
+  discarding: number | null;
   onOpen: (error: ParkedTransaction) => void;
   onDecide: (error: ParkedTransaction, discards: boolean) => void;
   /** Those whose dependants are shown. */
@@ -84,7 +85,7 @@ function Message({ error }: { error: ParkedTransaction }) {
 }
 
 function Buttons(props: Actions & { error: ParkedTransaction }) {
-  const { error, mayAct, executing, onOpen, onDecide, unfolded, onUnfold } = props;
+  const { error, mayAct, executing, discarding, onOpen, onDecide, unfolded, onUnfold } = props;
   return (
     <Group gap={6} wrap="nowrap">
       <Button
@@ -117,6 +118,7 @@ function Buttons(props: Actions & { error: ParkedTransaction }) {
         variant="default"
         disabled={!mayAct}
         aria-label={`Discard transaction ${error.xid}`}
+        loading={discarding === error.id}
         onClick={() => onDecide(error, true)}
       >
         Discard

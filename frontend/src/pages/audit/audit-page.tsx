@@ -56,11 +56,17 @@ const FIELDS_SHOWN = 3;
 
 function Change({ entry }: { entry: AuditEntry }) {
   const [opened, { toggle }] = useDisclosure(false);
-  const fields = changedFields(entry.before, entry.after);
+  const discards = entry.action === "stream_errors_delete";
+  const fields = changedFields(entry.before, entry.after).filter(({ field }) => !discards || field !== "changes");
   if (fields.length === 0) return <span>–</span>;
   const shown = opened ? fields : fields.slice(0, FIELDS_SHOWN);
   return (
     <Box>
+      {discards && (
+        <Anchor size="xs" display="block" href={`/api/v1/audit/${entry.id}:changes`} download>
+          Download the discarded changes
+        </Anchor>
+      )}
       {shown.map(({ field, before, after }) => (
         <Text key={field} size="xs" style={{ overflowWrap: "anywhere" }}>
           <Text span fw={600} size="xs">
@@ -80,11 +86,6 @@ function Change({ entry }: { entry: AuditEntry }) {
         >
           {opened ? "Show less" : `Show all ${fields.length}`}
         </Button>
-      )}
-      {entry.action === "stream_errors_delete" && (
-        <Anchor size="xs" href={`/api/v1/audit/${entry.id}:changes`} download>
-          Download the discarded changes
-        </Anchor>
       )}
     </Box>
   );
