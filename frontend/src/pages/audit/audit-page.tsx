@@ -57,7 +57,9 @@ const FIELDS_SHOWN = 3;
 function Change({ entry }: { entry: AuditEntry }) {
   const [opened, { toggle }] = useDisclosure(false);
   const discards = entry.action === "stream_errors_delete";
-  const fields = changedFields(entry.before, entry.after).filter(({ field }) => !discards || field !== "changes");
+  const fields = changedFields(entry.before, entry.after).filter(
+    ({ field }) => !discards || field !== "changes",
+  );
   if (fields.length === 0) return <span>–</span>;
   const shown = opened ? fields : fields.slice(0, FIELDS_SHOWN);
   return (
