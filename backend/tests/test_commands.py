@@ -460,7 +460,7 @@ async def test_rules_of_tables_come_from_a_file(
     assert (await run("streams", "create", "s", *choice, str(file), "--wait")).code == 0
     recent = await run("rules", "test", str(file), "--source", "shop", "--recent", "s", "--recent-limit", "7")
     assert engine.checked["recent"] == {"stream": engine.desired["streams"][0]["id"], "limit": 7, "wait_ms": 5000}
-    assert "stops the stream  UPDATE id=9, region=north, card hidden, note not sent\n" in recent.out
+    assert "stops the stream  UPDATE id=9, region=north, card hidden, note not sent, tag from_warehouse, " in recent.out
     assert recent.out.endswith("1 changes of the stream came in time.\n")
     unknown = await run("rules", "test", str(file), "--source", "shop", "--recent", "nobody")
     assert (unknown.code, "nobody" in unknown.err) == (1, True)

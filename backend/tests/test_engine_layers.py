@@ -17,7 +17,7 @@ def layers(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 @pytest.mark.parametrize(
     ("component", "header", "problem"),
     [
-        ("capture", "openssl/evp.h", "openssl/evp.h belongs to daemon, propagation, transform"),
+        ("capture", "openssl/evp.h", "openssl/evp.h belongs to daemon, propagation, rules, transform"),
         ("transform", "openssl/evp.h", ""),
         ("apply", "libpq-fe.h", "libpq-fe.h belongs to pg"),
         ("control", "boost/asio.hpp", ""),

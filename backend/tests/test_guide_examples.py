@@ -134,7 +134,8 @@ async def test_rules(reader: Reader) -> None:
         "ALTER TABLE sales.orders REPLICA IDENTITY FULL", "ALTER TABLE sales.items REPLICA IDENTITY FULL",
         "INSERT INTO sales.orders VALUES (30, 7), (3, 70)",
     )  # fmt: skip
-    rules, create, changes, test, recent, scoped, test_scoped, tagged, destinations, change = boxes_of("rules")
+    boxes = boxes_of("rules")
+    rules, create, changes, test, recent, scoped, test_scoped, tagged, destinations, decided, change = boxes
     await reader.follow(rules)
     await reader.follow(create)
     await reader.replicates("north")
@@ -174,6 +175,13 @@ async def test_rules(reader: Reader) -> None:
         "INSERT INTO orders VALUES (204, 'b', 1, 'north')",
     )  # fmt: skip
     await reader.arrives("SELECT id FROM orders WHERE id > 200", [(204,)])
+    at_source(sides, "DELETE FROM orders WHERE id > 200")
+    await reader.follow(decided)
+    await reader.follow(change)
+    at_source(
+        sides, "INSERT INTO orders VALUES (205, 'a', 0, 'north'), (206, 'b', 50, 'north'), (207, 'c', 5, 'north')"
+    )
+    await reader.arrives("SELECT id FROM orders WHERE id > 200", [(206,)])
     at_source(sides, "DELETE FROM orders WHERE id > 200")
     await reader.follow(rules)
     await reader.follow(change)
