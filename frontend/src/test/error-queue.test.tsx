@@ -29,6 +29,28 @@ it("discards only with a reason, and hands it over", async () => {
   expect(confirmed).toEqual(["already there"]);
 });
 
+it("asks before the audit log keeps only a part of what is discarded", async () => {
+  const asked: (string | null)[] = [];
+  stubApi({
+    [QUEUE]: listed([error]),
+    [`DELETE ${QUEUE.slice(4)}/4`]: (request) => {
+      asked.push(new URL(request.url).searchParams.get("partly"));
+      if (asked.length > 1) return { status: 204 };
+      const refused = { code: "not_kept_whole", title: "The audit log cannot keep all of it", cure: "Ask." };
+      return { status: 409, body: { type: "about:blank", status: 409, detail: "Of 12,000.", ...refused } };
+    },
+  });
+  renderQueue();
+  await userEvent.click(await screen.findByRole("button", { name: "Discard transaction 700" }));
+  const dialog = await screen.findByRole("dialog", { name: "Discard transaction 700" });
+  await userEvent.type(within(dialog).getByLabelText(/Reason/), "already there");
+  await userEvent.click(within(dialog).getByRole("button", { name: "Discard" }));
+  const refusal = await screen.findByRole("alert", { name: "The audit log cannot keep all of it" });
+  await userEvent.click(within(refusal).getByRole("button", { name: /keep a part in the audit log/ }));
+  await waitFor(() => expect(asked).toEqual([null, "true"]));
+  await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
+});
+
 it("executes after a question", async () => {
   const confirmed: (string | null)[] = [];
   renderUi(
