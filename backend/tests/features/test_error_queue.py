@@ -284,6 +284,17 @@ async def test_a_part_of_a_transaction_is_kept_only_where_that_is_asked_for(
         assert [json.loads(change)["number"] for change in changes] == list(range(1, len(changes) + 1))
 
 
+async def test_an_older_engine_shows_only_the_first_changes(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    _, path = await queue_of(operator, registered)
+    engine.changes, engine.knows_pages = 250, False
+    refused = (await operator.delete(f"{path}/1", params={"reason": "an older engine"})).json()
+    assert (refused["code"], engine.deleted) == ("not_kept_whole", [])
+    engine.changes = 100
+    assert (await operator.delete(f"{path}/1", params={"reason": "an older engine"})).status_code == 204
+
+
 async def test_a_discard_that_was_interrupted_does_not_claim_to_be_done(
     admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
     monkeypatch: pytest.MonkeyPatch,

@@ -79,7 +79,7 @@ class _Keeping:
                         self._entry.before = bounded(page)
                     if not await self._keep_page(page):
                         break
-                    self.is_whole = page.next_after is None
+                    self.is_whole = page.next_after is None and self._has_come_to_the_end_of(page)
         except EngineFailure as failure:
             if failure.code in (ErrorCode.UNKNOWN_ERROR_TRANSACTION, ErrorCode.ENGINE_UNREACHABLE):
                 raise
@@ -102,6 +102,11 @@ class _Keeping:
             "Execute the transaction, or discard it with `partly` (--partly) if the audit log may keep a part of it: "
             f"{KEPT_CHANGES_MAX:,} changes at most, as far as they can be read in {KEEPING_SECONDS_MAX:.0f} s.",
         )
+
+    def _has_come_to_the_end_of(self, page: ParkedContents) -> bool:
+        """Older engines number no changes, and give the first ones only."""
+        last = page.changes[-1].number if page.changes else None
+        return (self._kept if last is None else last) >= page.changes_total
 
     async def _keep_page(self, page: ParkedContents) -> bool:
         changes: list[dict[str, Any]] = []
