@@ -75,6 +75,11 @@ BY_SQLSTATE = {
         "Give the column the source's type at the destination (ALTER TABLE ... ALTER COLUMN ... TYPE), then execute "
         "them.",
     ),
+    "22P02": Likely(
+        CauseKind.VALUE_REFUSED, "A value is none of the destination's type",
+        "If the message names an enum, add the label at the destination (ALTER TYPE ... ADD VALUE); else give the "
+        "column the source's type there. Then execute them.",
+    ),
     "22": Likely(
         CauseKind.VALUE_REFUSED, "A value does not fit the destination's column",
         "Give the column the source's type at the destination, then execute them. Also look at triggers that fire "
