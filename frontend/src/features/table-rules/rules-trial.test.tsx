@@ -307,7 +307,12 @@ describe("the field of a condition", () => {
     const field = passing.getByRole("textbox", { name: "Condition" });
     await paste(field, "o");
     await waitFor(() =>
-      expect(options()).toEqual(["operationattribute", "ORkeyword", "octet_length(function", "overlay(function"]),
+      expect(options()).toEqual([
+        "operationattribute",
+        "ORkeyword",
+        "octet_length(function",
+        "overlay(function",
+      ]),
     );
     await expectNoAxeViolations();
   });
