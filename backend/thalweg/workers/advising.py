@@ -1,6 +1,5 @@
 """The elected collector's part of the advisor: runs of schedules, second snapshots of cures, the retention."""
 
-import asyncio
 from datetime import datetime, timedelta
 
 import structlog
@@ -11,11 +10,9 @@ from thalweg.features.advisor.cures import measure
 from thalweg.features.advisor.gathering import Span
 from thalweg.features.advisor.schemas import RunReason, RunScope
 from thalweg.features.advisor.taking import RunRequest, keep_run, take_run
-from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
-from thalweg.kernel.tasks import stop_task
 from thalweg.workers.curing import CureWorker
-from thalweg.workers.survival import OUTAGES
+from thalweg.workers.repeating import Repeating
 
 log = structlog.get_logger(__name__)
 RETENTION_EVERY = timedelta(minutes=10)
@@ -27,35 +24,19 @@ class AdvisorWatch:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._cures = CureWorker(resources)
-        self._task: asyncio.Task[None] | None = None
+        self._repeating = Repeating("advisor", self.turn, resources.settings.poll_interval)
         self._retained_at: datetime | None = None
-        self._down = False
 
     @property
     def running(self) -> bool:
-        return self._task is not None and not self._task.done()
+        return self._repeating.running
 
     def start(self) -> None:
-        if self._task is not None and not self._task.cancelled() and self._task.exception() is not None:
-            log.error("advisor ended", exc_info=self._task.exception())
-        self._task = asyncio.create_task(self._run(), name="advisor")
+        self._repeating.start()
 
     async def stop(self) -> None:
-        if self._task is not None:
-            task, self._task = self._task, None
-            await stop_task(task)
+        await self._repeating.stop()
         await self._cures.stop()
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self.turn(now())
-                self._down = False
-            except OUTAGES as error:
-                if not self._down:
-                    log.warning("advisor pauses", error=str(error))
-                self._down = True
-            await asyncio.sleep(self._resources.settings.poll_interval)
 
     async def turn(self, at: datetime) -> None:
         """One look at what is due."""

@@ -1,10 +1,8 @@
 """Writes to the audit log what became of executions of parked transactions that took longer than their requests: into
 the entry of the request, once it is known."""
 
-import asyncio
 from datetime import datetime, timedelta
 
-import structlog
 from sqlalchemy import select
 
 from thalweg.db.models import AuditRow, EngineRow
@@ -12,13 +10,10 @@ from thalweg.db.streams import streams_by_id
 from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineClient
 from thalweg.features.streams.execution_outcome import EXECUTIONS, UNKNOWN, outcome_of
-from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.lifecycle import ExecutionOutcome
-from thalweg.kernel.tasks import stop_task
-from thalweg.workers.survival import OUTAGES
+from thalweg.workers.repeating import Repeating
 
-log = structlog.get_logger(__name__)
 LOOK_EVERY_SECONDS = 5.0
 GIVE_UP_AFTER = timedelta(hours=24)
 """After it, the outcome stays unknown: the engine has not answered since, or still executes."""
@@ -29,33 +24,17 @@ class ExecutionWatch:
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
-        self._task: asyncio.Task[None] | None = None
-        self._down = False
+        self._repeating = Repeating("executions", self.turn, LOOK_EVERY_SECONDS)
 
     @property
     def running(self) -> bool:
-        return self._task is not None and not self._task.done()
+        return self._repeating.running
 
     def start(self) -> None:
-        if self._task is not None and not self._task.cancelled() and self._task.exception() is not None:
-            log.error("the watch of executions ended", exc_info=self._task.exception())
-        self._task = asyncio.create_task(self._run(), name="executions")
+        self._repeating.start()
 
     async def stop(self) -> None:
-        if self._task is not None:
-            task, self._task = self._task, None
-            await stop_task(task)
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self.turn(now())
-                self._down = False
-            except OUTAGES as error:
-                if not self._down:
-                    log.warning("executions are not followed", error=str(error))
-                self._down = True
-            await asyncio.sleep(LOOK_EVERY_SECONDS)
+        await self._repeating.stop()
 
     async def turn(self, at: datetime) -> None:
         """One look at each execution whose outcome is not known yet."""

@@ -88,7 +88,7 @@ class _Keeping:
         await self._context.release()
 
     async def refuse(self) -> Problem:
-        """The entry then has the refusal alone."""
+        """The entry then has the refusal, and the first changes that it shows by itself."""
         before = self._entry.before or {}
         total = before.get("changes_total")
         await self._context.session.execute(delete(AuditChangesRow).where(AuditChangesRow.audit_id == self._entry.id))
