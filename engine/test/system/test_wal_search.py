@@ -85,6 +85,16 @@ def done(scene: Scene, **body: Any) -> list[dict[str, Any]]:
     return list(found["changes"])
 
 
+def again_until_done(scene: Scene, **body: Any) -> list[dict[str, Any]]:
+    """The search's own cure where the limit of staging overtook it: the source writes WAL without a load, too."""
+    for _ in range(5):
+        found = search(scene, **body)
+        if found["state"] == "DONE":
+            return list(found["changes"])
+        assert found["error"]["code"] == "search_overtaken", found["error"]
+    raise AssertionError("each of five searches was overtaken")
+
+
 def row(change: dict[str, Any], side: str) -> dict[str, str | None]:
     """The known values of one side."""
     return {column["name"]: column[side]["text"] for column in change["columns"] if column[side] is not None}
@@ -378,7 +388,7 @@ def test_a_full_staging_gives_up_what_is_kept(scene: Scene) -> None:
     assert now["kept_bytes"] > 16 * MIB, "some is kept"
     only_kept = part(scene, "LOGMINER BUILDER")["gauges"]["kept_bytes"]
     assert 0 < only_kept <= part(scene, "WAL SHIPMENT")["gauges"]["staged_bytes"]
-    assert done(scene, table=ORDERS) == []
+    assert again_until_done(scene, table=ORDERS) == []
 
 
 def test_a_search_is_overtaken(scene: Scene) -> None:
