@@ -3,8 +3,9 @@
  * system call and one wake-up of the receiver a row; here it is one a transaction, or one for each 64 KiB of it.
  *
  * pgoutput still decides what is sent, and to whom: publications, row filters, column lists, options, the protocol. A
- * reader may keep back rows, which pgoutput then does not see (row_filters.h). One message is ours: at the end of a streamed transaction, the list of its subtransactions that committed. PostgreSQL
- * does not report every one that was rolled back (docs/decisions/subtransactions.md).
+ * reader may keep back rows, which pgoutput then does not see (row_filters.h). Two messages are ours: at the end of a
+ * streamed transaction, the list of its subtransactions that committed, since PostgreSQL does not report every one that
+ * was rolled back (docs/decisions/subtransactions.md); and that a partition was truncated (truncated_partitions.h).
  */
 #include "postgres.h"
 
@@ -18,6 +19,7 @@
 #include "message_batch.h"
 #include "read_ahead.h"
 #include "row_filters.h"
+#include "truncated_partitions.h"
 
 #if PG_VERSION_NUM < 140000 || PG_VERSION_NUM >= 180000
 #error "thalweg_output knows PostgreSQL 14 to 17"
@@ -30,12 +32,15 @@ extern void _PG_output_plugin_init(OutputPluginCallbacks *callbacks);
 #endif
 
 static OutputPluginCallbacks pgoutput;
+static bool tells_truncated_partitions;
 
 #define FIRST_BATCH_VERSION 1
 /* From this one on the reader is told which subtransactions committed. */
 #define BATCH_VERSION_WITH_SUBTRANSACTIONS 2
 /* And from this one on it may give row filters. */
 #define BATCH_VERSION_WITH_ROW_FILTERS 3
+/* And from this one on it is told which partitions were truncated. */
+#define BATCH_VERSION_WITH_TRUNCATED_PARTITIONS 4
 
 typedef struct OurOptions
 {
@@ -52,10 +57,12 @@ read_version(const char *text)
 		return BATCH_VERSION_WITH_SUBTRANSACTIONS;
 	if (strcmp(text, CppAsString2(BATCH_VERSION_WITH_ROW_FILTERS)) == 0)
 		return BATCH_VERSION_WITH_ROW_FILTERS;
+	if (strcmp(text, CppAsString2(BATCH_VERSION_WITH_TRUNCATED_PARTITIONS)) == 0)
+		return BATCH_VERSION_WITH_TRUNCATED_PARTITIONS;
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("batch_version \"%s\" is not supported, only " CppAsString2(FIRST_BATCH_VERSION) " to "
-					CppAsString2(BATCH_VERSION_WITH_ROW_FILTERS), text)));
+					CppAsString2(BATCH_VERSION_WITH_TRUNCATED_PARTITIONS), text)));
 }
 
 /*
@@ -111,6 +118,7 @@ startup(LogicalDecodingContext *context, OutputPluginOptions *options, bool is_i
 		context->streaming = false;
 	if (ours.row_filters != NULL)
 		row_filters_begin(context, ours.row_filters);
+	tells_truncated_partitions = ours.version >= BATCH_VERSION_WITH_TRUNCATED_PARTITIONS;
 	read_ahead_begin(context);
 	batch_begin(context, ours.version);
 }
@@ -175,6 +183,41 @@ stream_change(LogicalDecodingContext *context, ReorderBufferTXN *transaction, Re
 		change_is_kept_back(context);
 }
 
+/* --- truncates of partitions */
+
+static void
+truncate_tables(LogicalDecodingContext *context, ReorderBufferTXN *transaction, int count, Relation relations[],
+				ReorderBufferChange *changed)
+{
+	pgoutput.truncate_cb(context, transaction, count, relations, changed);
+	if (tells_truncated_partitions)
+		truncated_partitions_report(context, transaction, count, relations, changed, pgoutput.message_cb);
+}
+
+static void
+stream_truncate(LogicalDecodingContext *context, ReorderBufferTXN *transaction, int count, Relation relations[],
+				ReorderBufferChange *changed)
+{
+	pgoutput.stream_truncate_cb(context, transaction, count, relations, changed);
+	if (tells_truncated_partitions)
+		truncated_partitions_report(context, transaction, count, relations, changed, pgoutput.stream_message_cb);
+}
+
+/* Whether a user gives a message our prefix, which readers trust. */
+static bool
+pretends_to_be_ours(const char *prefix)
+{
+	return strcmp(prefix, TRUNCATED_PARTITION_PREFIX) == 0;
+}
+
+static void
+stream_message(LogicalDecodingContext *context, ReorderBufferTXN *transaction, XLogRecPtr lsn, bool is_transactional,
+			   const char *prefix, Size size, const char *content)
+{
+	if (!pretends_to_be_ours(prefix))
+		pgoutput.stream_message_cb(context, transaction, lsn, is_transactional, prefix, size, content);
+}
+
 /*
  * Callbacks that end a unit of decoding. After any other callback, one of these runs before the server reads other WAL.
  */
@@ -190,6 +233,8 @@ static void
 message(LogicalDecodingContext *context, ReorderBufferTXN *transaction, XLogRecPtr lsn, bool is_transactional,
 		const char *prefix, Size size, const char *content)
 {
+	if (pretends_to_be_ours(prefix))
+		return;
 	pgoutput.message_cb(context, transaction, lsn, is_transactional, prefix, size, content);
 	if (!is_transactional)
 		batch_end_unit(context);
@@ -258,6 +303,9 @@ _PG_output_plugin_init(OutputPluginCallbacks *callbacks)
 	callbacks->startup_cb = startup;
 	callbacks->change_cb = change;
 	callbacks->stream_change_cb = stream_change;
+	callbacks->truncate_cb = truncate_tables;
+	callbacks->stream_truncate_cb = stream_truncate;
+	callbacks->stream_message_cb = stream_message;
 	callbacks->commit_cb = commit;
 	callbacks->message_cb = message;
 	callbacks->prepare_cb = prepare;

@@ -25,7 +25,8 @@ namespace thalweg::apply {
 struct WrittenPartition {
   base::RelationId table;
   lcr::PartitionMark mark;
-  base::Xid subxid;  // zero: of the top-level transaction
+  base::Xid subxid;        // zero: of the top-level transaction
+  bool truncated = false;  // that, and nothing was written
 };
 
 // A source transaction, complete. Owner: the agent that holds it; the reader makes it, the coordinator destroys it.

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <iterator>
 #include <ranges>
 #include <utility>
 
@@ -24,6 +25,7 @@ using instantiation::Bookkeeping;
 using instantiation::TableName;
 using instantiation::TableRecord;
 using instantiation::TroubleKind;
+using instantiation::WrittenLeaf;
 
 constexpr std::chrono::seconds kPause{2};
 constexpr std::chrono::seconds kPauseStopped{5};  // then without a connection in between
@@ -276,20 +278,35 @@ bool TableWatch::waits_for_apply() const {
   });
 }
 
-base::Result<void> TableWatch::forget_settled(const Delivery& delivery) {
+base::Result<void> TableWatch::forget(const Delivery& delivery, const NotesOf& notes_of) {
   std::optional<pg::Connection> destination;
   for (auto& [name, record] : *records_) {
-    const auto settled = instantiation::settled_partitions(record);
+    const std::vector<WrittenLeaf> settled = notes_of(record);
     if (settled.empty()) continue;
     if (!destination) {
       THALWEG_ASSIGN(destination, connect(delivery.destination.conninfo, delivery.stream.id));
     }
     THALWEG_TRY(Bookkeeping(*destination, delivery.stream.id).forget_partitions(name, settled));
-    std::erase_if(record.written, [&](const instantiation::WrittenLeaf& leaf) {
-      return std::ranges::find(settled, leaf) != settled.end();
-    });
+    std::erase_if(record.written,
+                  [&](const WrittenLeaf& leaf) { return std::ranges::find(settled, leaf) != settled.end(); });
   }
   return {};
+}
+
+base::Result<void> TableWatch::forget_dropped_truncates(const Delivery& delivery,
+                                                        const instantiation::SourceTables& now) {
+  std::set<TableName> truncated;
+  for (const auto& [name, record] : *records_) {
+    if (std::ranges::any_of(record.written, &WrittenLeaf::truncated)) truncated.insert(name);
+  }
+  if (truncated.empty()) return {};
+  THALWEG_ASSIGN(const auto kept, with_dropped_truncates(*source_, delivery, truncated, *records_, now));
+  return forget(delivery, [&](const TableRecord& record) {
+    std::vector<WrittenLeaf> dropped;
+    if (!kept.contains(record.table)) return dropped;
+    std::ranges::copy_if(record.written, std::back_inserter(dropped), &WrittenLeaf::truncated);
+    return dropped;
+  });
 }
 
 std::vector<TableName> TableWatch::without_record(const Delivery& delivery) const {
@@ -340,6 +357,7 @@ base::Result<void> TableWatch::compare(const Delivery& delivery, bool read_again
     const auto rewritten = instantiation::Rewrites::open(*records_, now);
     if (!rewritten.empty()) THALWEG_TRY(settle(delivery, now, rewritten, failed));
     wal_end_ = now.wal_end;
+    THALWEG_TRY(forget_dropped_truncates(delivery, now));
     const instantiation::RecordChanges changes = instantiation::compare(*records_, now, clock_.unix_now());
     if (changes.any()) {
       THALWEG_ASSIGN(pg::Connection destination, connect(delivery.destination.conninfo, delivery.stream.id));
@@ -347,7 +365,7 @@ base::Result<void> TableWatch::compare(const Delivery& delivery, bool read_again
       THALWEG_TRY(bookkeeping.exists());
       THALWEG_TRY(instantiation::store(bookkeeping, *records_, changes));
     }
-    THALWEG_TRY(forget_settled(delivery));
+    THALWEG_TRY(forget(delivery, instantiation::settled_partitions));
     log_troubles(delivery, changes.troubles);
     log_troubles(delivery, changes.noticed);
     note_missing(delivery, now);

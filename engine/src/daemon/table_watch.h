@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -66,8 +67,12 @@ class TableWatch {
                             const std::set<instantiation::TableName>& rewritten, const std::string& failed);
   // Whether apply has noted partitions whose rows are not at the destination yet.
   bool waits_for_apply() const;
-  // Of partitions that apply has noted, those that this look has seen to.
-  base::Result<void> forget_settled(const control::Delivery& delivery);
+  // Of partitions that apply has noted.
+  using NotesOf = std::function<std::vector<instantiation::WrittenLeaf>(const instantiation::TableRecord&)>;
+  base::Result<void> forget(const control::Delivery& delivery, const NotesOf& notes_of);
+  // A rule that drops each TRUNCATE of a table drops those of its partitions, too.
+  base::Result<void> forget_dropped_truncates(const control::Delivery& delivery,
+                                              const instantiation::SourceTables& now);
   base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id) const;
   base::Result<void> read_records(const control::Delivery& delivery);
   std::vector<instantiation::TableName> without_record(const control::Delivery& delivery) const;

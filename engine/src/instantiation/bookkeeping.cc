@@ -91,17 +91,26 @@ std::optional<TableTrouble> trouble_from_json(std::string_view text) {
 }
 
 // [[xid, "commit LSN"], ...]
-std::vector<uint32_t> xids_from_json(std::string_view text) {
+std::vector<Truncation> truncations_from_json(std::string_view text) {
   const json document = json::parse(text, nullptr, false);
-  std::vector<uint32_t> xids;
-  if (!document.is_array()) return xids;
+  std::vector<Truncation> truncations;
+  if (!document.is_array()) return truncations;
   for (const json& entry : document) {
-    if (entry.is_array() && !entry.empty() && entry[0].is_number_unsigned()) xids.push_back(entry[0]);
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number_unsigned() || !entry[1].is_string()) continue;
+    truncations.push_back(
+        {.xid = entry[0], .commit_lsn = base::parse_lsn(entry[1].get<std::string>()).value_or(base::Lsn{})});
   }
-  return xids;
+  return truncations;
 }
 
-// {"leaf's oid": ["schema", "name", "commit LSN", "xid"], ...}
+// The key of a note. One that was truncated may have been written to, too.
+constexpr std::string_view kTruncated = "/truncated";
+
+std::string key_of(const WrittenLeaf& leaf) {
+  return fmt::format("{}{}", leaf.relation, leaf.truncated ? kTruncated : "");
+}
+
+// {"key": ["schema", "name", "commit LSN", "xid"], ...}
 std::vector<WrittenLeaf> written_from_json(std::string_view text) {
   const json document = json::parse(text, nullptr, false);
   std::vector<WrittenLeaf> written;
@@ -115,7 +124,8 @@ std::vector<WrittenLeaf> written_from_json(std::string_view text) {
     written.push_back({.relation = relation,
                        .name = {entry[0].get<std::string>(), entry[1].get<std::string>()},
                        .commit_lsn = base::parse_lsn(entry[2].get<std::string>()).value_or(base::Lsn{}),
-                       .xid = static_cast<uint32_t>(std::strtoul(entry[3].get<std::string>().c_str(), nullptr, 10))});
+                       .xid = static_cast<uint32_t>(std::strtoul(entry[3].get<std::string>().c_str(), nullptr, 10)),
+                       .truncated = leaf.ends_with(kTruncated)});
   }
   return written;
 }
@@ -207,7 +217,7 @@ base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
                        .trouble = trouble_from_json(rows.text(i, 10)),
                        .stopped = rows.boolean(i, 11),
                        .copy_again = rows.boolean(i, 12),
-                       .truncations = xids_from_json(rows.text(i, 14)),
+                       .truncations = truncations_from_json(rows.text(i, 14)),
                        .written = written_from_json(rows.text(i, 18)),
                        .errors_discarded = rows.integer(i, 15)});
   }
@@ -293,9 +303,18 @@ base::Result<void> Bookkeeping::forget_truncations(base::Lsn below) {
       {stream_id_, base::to_string(below)}));
 }
 
+base::Result<void> Bookkeeping::note_partitions(const TableName& table, const std::vector<WrittenLeaf>& leaves) {
+  json noted = json::object();
+  for (const WrittenLeaf& leaf : leaves) {
+    noted[key_of(leaf)] = {leaf.name.schema, leaf.name.name, base::to_string(leaf.commit_lsn),
+                           std::to_string(leaf.xid)};
+  }
+  return update(table, "partitions = partitions || $4::jsonb", noted.dump());
+}
+
 base::Result<void> Bookkeeping::forget_partitions(const TableName& table, const std::vector<WrittenLeaf>& leaves) {
   json noted = json::object();
-  for (const WrittenLeaf& leaf : leaves) noted[std::to_string(leaf.relation)] = base::to_string(leaf.commit_lsn);
+  for (const WrittenLeaf& leaf : leaves) noted[key_of(leaf)] = base::to_string(leaf.commit_lsn);
   return update(table,
                 "partitions = (SELECT coalesce(jsonb_object_agg(key, value), '{}') FROM jsonb_each(partitions) WHERE "
                 "value->>2 IS DISTINCT FROM $4::jsonb->>key)",

@@ -15,6 +15,12 @@
 
 namespace thalweg::instantiation {
 
+// TRUNCATE of a whole table at the source.
+struct Truncation {
+  uint32_t xid = 0;  // the transaction, or subtransaction
+  base::Lsn commit_lsn = {};
+};
+
 struct TableRecord {
   TableName table;       // as the stream names it
   TableName there = {};  // at the destination
@@ -32,9 +38,9 @@ struct TableRecord {
   std::optional<TableTrouble> trouble;  // until somebody has it resolved, whatever the source shows meanwhile
   bool stopped = false;                 // changes have been left out since: only another copy brings it back
   bool copy_again = false;              // asked for; until the copy is finished
-  // Source transactions that have truncated the whole table and are applied: the newest, of partitioned tables only.
-  std::vector<uint32_t> truncations;
-  std::vector<WrittenLeaf> written = {};  // noted by apply, and not settled by a look; by their relation
+  // Those of the whole table that are applied: the newest, of partitioned tables only.
+  std::vector<Truncation> truncations;
+  std::vector<WrittenLeaf> written = {};  // noted by apply, and not settled by a look
   int64_t errors_discarded = 0;           // transactions of the error queue that this copy has made obsolete
 };
 
@@ -99,7 +105,9 @@ class Bookkeeping {
                                  bool stopped);
   // Forgets truncations that committed below: they are needed no longer.
   base::Result<void> forget_truncations(base::Lsn below);
-  // Forgets these of the partitions that apply has noted, unless it has noted them anew.
+  // Notes partitions as apply does. Belongs into the copy, before it reads them.
+  base::Result<void> note_partitions(const TableName& table, const std::vector<WrittenLeaf>& leaves);
+  // Forgets these of the partitions that are noted, unless they have been noted anew.
   base::Result<void> forget_partitions(const TableName& table, const std::vector<WrittenLeaf>& leaves);
   // An operator's decision: the table's present identity becomes its recorded one.
   // Notes of partitions stay whose transactions, from `applied` on, may not be at the destination yet.

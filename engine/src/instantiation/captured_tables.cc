@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -50,10 +51,23 @@ std::optional<TableTrouble> follow_consent(TableRecord& record, const SourceTabl
   return trouble;
 }
 
+// Truncated before its rows were copied, or the whole table was truncated since: nothing of it is missing.
+bool is_made_up_for(const WrittenLeaf& leaf, const TableRecord& record) {
+  if (!leaf.truncated) return false;
+  return leaf.commit_lsn < record.copied_from ||
+         std::ranges::any_of(
+             record.truncations, [&](const Truncation& whole) { return whole.commit_lsn > leaf.commit_lsn; });
+}
+
 std::optional<TableTrouble> trouble_of(TableRecord& record, const SourceTables& now) {
   if (record.identity.relation == 0) return adopt(record, now);
   if (auto trouble = follow_consent(record, now)) return trouble;
-  return examine(record.table, record.identity, now, record.finished ? record.written : std::span<const WrittenLeaf>{});
+  std::vector<WrittenLeaf> written;
+  if (record.finished) {
+    std::ranges::copy_if(record.written, std::back_inserter(written),
+                         [&](const WrittenLeaf& leaf) { return !is_made_up_for(leaf, record); });
+  }
+  return examine(record.table, record.identity, now, written);
 }
 
 // The engine itself takes a stopped table out of the publication: its first trouble says more.
@@ -125,7 +139,7 @@ std::vector<WrittenLeaf> settled_partitions(const TableRecord& record) {
   for (const WrittenLeaf& written : record.written) {
     const auto& leaves = record.identity.leaves;
     const bool is_known = std::ranges::find(leaves, written.relation, &Leaf::relation) != leaves.end();
-    if (is_known) settled.push_back(written);
+    if (written.truncated ? is_made_up_for(written, record) : is_known) settled.push_back(written);
   }
   return settled;
 }

@@ -182,6 +182,32 @@ TEST(CapturedTablesTest, TheEngineTakesAStoppedTableOutOfThePublicationItself) {
   }
 }
 
+// What a copy or a TRUNCATE of the whole table has made up for is settled.
+TEST(CapturedTablesTest, APartitionThatWasTruncatedAloneIsToldUnlessNothingIsMissing) {
+  const TableIdentity was{.relation = 10,
+                          .publication_entry = 20,
+                          .leaves = {{.relation = 11, .file = 11, .name = {"public", "orders_1"}}}};
+  const auto compared = [&](base::Lsn copied_from, std::vector<Truncation> whole) {
+    TableRecords records = recorded(was);
+    TableRecord& record = records.at(kOrders);
+    record.finished = true;
+    record.copied_from = copied_from;
+    record.truncations = std::move(whole);
+    record.written = {
+        {.relation = 11, .name = {"public", "orders_1"}, .commit_lsn = {0x200}, .xid = 7, .truncated = true}};
+    SourceTables now = source(kOrders, was);
+    now.applied = {0x300};
+    now.running_from = 20;
+    compare(records, now, kFirst);
+    EXPECT_EQ(settled_partitions(record).empty(), record.trouble.has_value());
+    return record.trouble.has_value();
+  };
+  EXPECT_TRUE(compared({0x100}, {}));
+  EXPECT_TRUE(compared({0x100}, {{.xid = 7, .commit_lsn = {0x200}}})) << "by the same transaction, before it";
+  EXPECT_FALSE(compared({0x100}, {{.xid = 8, .commit_lsn = {0x210}}}));
+  EXPECT_FALSE(compared({0x201}, {}));
+}
+
 TEST(CapturedTablesTest, TheErrorNamesTableReasonAndCure) {
   const base::Error error =
       trouble_error(kOrders, {.kind = TroubleKind::dropped, .reason = "It is gone.", .since = kFirst, .now = {}});

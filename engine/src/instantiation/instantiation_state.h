@@ -109,6 +109,7 @@ struct Instantiation::State {
   base::Result<bool> copy(const Snapshot& snapshot);
   base::Result<std::set<TableName>> postponed_tables();
   base::Result<bool> copy_tables(const Snapshot& snapshot);
+  base::Result<void> note_new_leaves(const std::vector<const TableShape*>& waiting, const Snapshot& snapshot);
   base::Result<void> build_indexes(const Builds& builds);
   base::Result<void> build_foreign_keys(const Builds& builds);
 };

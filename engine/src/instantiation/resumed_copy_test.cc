@@ -130,6 +130,40 @@ TEST_F(ResumedCopy, PartitionsThatCameMeanwhileAreMade) {
   expect_same_content("t");
 }
 
+// It came behind the look at the tables: it is copied, and may be gone before the next look.
+TEST_F(InstantiationTest, APartitionThatTheSnapshotHasAndNoLookIsNoted) {
+  for (pg::Connection* const side : {&*source_, &*destination_}) {
+    run(*side,
+        "CREATE TABLE t (id int PRIMARY KEY) PARTITION BY RANGE (id);"
+        "CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (0) TO (10)");
+  }
+  run(*destination_, "CREATE TABLE t_rest PARTITION OF t DEFAULT");
+  Instantiation instantiation(options({{"public", "t"}}), progress_, stop_);
+  ASSERT_TRUE(instantiation.assess(true));
+  ASSERT_TRUE(instantiation.identify());
+  run(*source_, "CREATE TABLE t_2 PARTITION OF t FOR VALUES FROM (10) TO (20); INSERT INTO t VALUES (1), (11)");
+  const NamedSnapshot taken = snapshot();
+  run(*source_, "CREATE TABLE t_3 PARTITION OF t FOR VALUES FROM (20) TO (30); INSERT INTO t VALUES (21)");
+  ASSERT_TRUE(instantiation.prepare());
+  const auto copied = instantiation.copy(taken.slot.snapshot_name, taken.slot.consistent_point);
+  ASSERT_TRUE(copied) << copied.error().message;
+  EXPECT_EQ(value(*destination_, "SELECT string_agg(id::text, ' ' ORDER BY id) FROM t"), "1 11");
+  const auto tables = Bookkeeping(*destination_, "teststream").tables();
+  ASSERT_TRUE(tables) << tables.error().message;
+  ASSERT_EQ(tables->size(), 1U);
+  const std::vector<WrittenLeaf>& written = tables->front().written;
+  ASSERT_EQ(written.size(), 1U);
+  EXPECT_EQ(std::to_string(written[0].relation), value(*source_, "SELECT 't_2'::regclass::oid"));
+  EXPECT_EQ(written[0].name, (TableName{"public", "t_2"}));
+  EXPECT_EQ(written[0].commit_lsn, taken.slot.consistent_point);
+  EXPECT_FALSE(written[0].truncated);
+  SourceTables gone{.tables = {},
+                    .running_from = static_cast<uint32_t>(
+                        std::stoul(value(*source_, "SELECT pg_snapshot_xmin(pg_current_snapshot())"))),
+                    .applied = {taken.slot.consistent_point.value + 1}};
+  EXPECT_TRUE(gone.tells_of(written[0]));
+}
+
 TEST_F(ResumedCopy, PartitionsOfATableThatIsPartitionedOtherwiseAreNotMade) {
   run(*destination_,
       "CREATE TABLE t (id int, p int, PRIMARY KEY (id, p)) PARTITION BY HASH (id); "

@@ -50,8 +50,9 @@ std::vector<TableName> Rewrites::settle(TableRecords& records, SourceTables& now
     bool changed = false;
     for (Leaf& leaf : table->now.leaves) {
       if (!is_rewritten(record.identity, leaf)) continue;
+      const uint32_t changed_by = table->changed_by[leaf.relation];
       const auto& applied = record.truncations;
-      if (kept.contains(name) || std::ranges::find(applied, table->changed_by[leaf.relation]) != applied.end()) {
+      if (kept.contains(name) || std::ranges::find(applied, changed_by, &Truncation::xid) != applied.end()) {
         take_over(record.identity, leaf);
         changed = true;
         continue;

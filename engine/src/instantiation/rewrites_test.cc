@@ -64,7 +64,7 @@ TEST_F(RewritesTest, NothingIsRewritten) {
 TEST_F(RewritesTest, ATruncateOfTheTableWaitsUntilItIsApplied) {
   EXPECT_EQ(std::set{kEvent}, Rewrites::open(records_, source({11, 77}, {12, 77})));
   EXPECT_FALSE(look(source({11, 77}, {12, 77}), {}).any());
-  record().truncations = {70, 77};
+  record().truncations = {{.xid = 70}, {.xid = 77}};
   EXPECT_FALSE(look(source({11, 77}, {12, 77}), kLater).any());
   EXPECT_EQ(taken_over_, std::vector{kEvent});
   EXPECT_EQ(record().identity.leaves, (std::vector{leaf(1, 11), leaf(2, 12)}));
@@ -80,7 +80,7 @@ TEST_F(RewritesTest, OneOfAPartitionAloneIsToldOnceAllOfThatTimeIsApplied) {
 }
 
 TEST_F(RewritesTest, OneOfAPartitionAfterThatOfTheTableIsTold) {
-  record().truncations = {77};
+  record().truncations = {{.xid = 77}};
   EXPECT_EQ(look(source({13, 78}, {12, 77}), kFirst).troubles, std::vector{kEvent});
   EXPECT_EQ(record().identity.leaves, (std::vector{leaf(1, 1), leaf(2, 12)})) << "the other one is known";
 }
@@ -103,7 +103,7 @@ TEST_F(RewritesTest, ATruncateOfTheTableEmptiesWhatNobodyHasSeen) {
   SourceTables now = source({11, 77}, {12, 77});
   now.tables.front().now.leaves.push_back(leaf(3, 33));
   now.tables.front().changed_by[3] = 77;
-  record().truncations = {77};
+  record().truncations = {{.xid = 77}};
   EXPECT_TRUE(look(now, kFirst).troubles.empty());
   EXPECT_EQ(record().identity.leaves, (std::vector{leaf(1, 11), leaf(2, 12), leaf(3, 33)}));
 }
@@ -138,7 +138,7 @@ TEST_F(RewritesTest, ThatWhichFailsIsNamedAsTheDestinationDoes) {
 TEST_F(RewritesTest, ATroubleThatIsThereStays) {
   record().trouble =
       TableTrouble{.kind = TroubleKind::partitions_changed, .reason = "It was.", .since = kAt, .now = {}};
-  record().truncations = {77};
+  record().truncations = {{.xid = 77}};
   EXPECT_TRUE(Rewrites::open(records_, source({11, 77}, {12, 77})).empty());
   look(source({11, 77}, {12, 77}), kLater);
   EXPECT_TRUE(taken_over_.empty());

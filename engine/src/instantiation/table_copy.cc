@@ -19,6 +19,14 @@ namespace {
 constexpr int64_t kBigRows = 100'000;
 constexpr std::chrono::milliseconds kPredecessorsEnd = std::chrono::seconds(10);
 
+// A table's, as the session's snapshot has them, and a transaction that it has seen the end of (32 bits of it).
+constexpr const char* kLeavesInSnapshot =
+    "WITH RECURSIVE tree (relation) AS (SELECT $1::oid UNION ALL SELECT i.inhrelid FROM tree t "
+    "JOIN pg_catalog.pg_inherits i ON i.inhparent = t.relation) SELECT c.oid, n.nspname, c.relname, "
+    "(pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::text::numeric - 1) % 4294967296 "
+    "FROM tree t JOIN pg_catalog.pg_class c ON c.oid = t.relation AND c.relkind <> 'p' "
+    "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace";
+
 std::vector<Step> range_steps(const std::vector<RangeRecord>& records) {
   std::vector<Step> steps;
   for (const RangeRecord& record : records) {
@@ -160,6 +168,28 @@ base::Result<std::set<TableName>> Instantiation::State::postponed_tables() {
   return postponed;
 }
 
+// Partitions that came between the look at the tables and the snapshot are copied, too: one may go before the next
+// look.
+base::Result<void> Instantiation::State::note_new_leaves(const std::vector<const TableShape*>& waiting,
+                                                         const Snapshot& snapshot) {
+  for (const TableShape* shape : waiting) {
+    if (shape->kind != 'p') continue;
+    THALWEG_ASSIGN(const pg::Rows leaves, copier->source().query(kLeavesInSnapshot, {std::to_string(shape->oid)}));
+    std::vector<WrittenLeaf> added;
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      const auto relation = static_cast<uint32_t>(leaves.integer(i, 0));
+      const auto& seen = known.at(shape->name).identity.leaves;
+      if (std::ranges::find(seen, relation, &Leaf::relation) != seen.end()) continue;
+      added.push_back({.relation = relation,
+                       .name = {std::string(leaves.text(i, 1)), std::string(leaves.text(i, 2))},
+                       .commit_lsn = snapshot.consistent_point,
+                       .xid = static_cast<uint32_t>(leaves.integer(i, 3))});
+    }
+    if (!added.empty()) THALWEG_TRY(bookkeeping->note_partitions(shape->name, added));
+  }
+  return {};
+}
+
 base::Result<bool> Instantiation::State::copy_tables(const Snapshot& snapshot) {
   THALWEG_TRY(end_predecessors());
   THALWEG_TRY(workers().open(snapshot));
@@ -167,6 +197,7 @@ base::Result<bool> Instantiation::State::copy_tables(const Snapshot& snapshot) {
   for (const TableShape& shape : shapes) {
     if (waits_for_copy(shape)) waiting.push_back(&shape);
   }
+  THALWEG_TRY(note_new_leaves(waiting, snapshot));
   THALWEG_TRY(plan_ranges(waiting));
   THALWEG_ASSIGN(std::vector<TableWork> works, plan_copy(waiting));
   THALWEG_TRY(copier->run(std::move(works)));

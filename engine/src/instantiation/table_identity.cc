@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace thalweg::instantiation {
 namespace {
@@ -15,20 +16,21 @@ constexpr std::array<std::string_view, 6> kNames = {"DROPPED",     "REPLACED",  
                                                     "UNPUBLISHED", "PARTITIONS CHANGED", "UNIDENTIFIED"};
 constexpr size_t kNamedMax = 5;  // partitions that a reason names
 
-// "a, b and 3 more"
+// "a, b and 3 more", each once
 class Listed {
  public:
   void add(const TableName& name) {
-    if (count_++ < kNamedMax) names_ += (names_.empty() ? "" : ", ") + name.quoted();
+    if (!added_.insert(name).second) return;
+    if (added_.size() <= kNamedMax) names_ += (names_.empty() ? "" : ", ") + name.quoted();
   }
-  bool any() const { return count_ > 0; }
+  bool any() const { return !added_.empty(); }
   std::string text() const {
-    return count_ > kNamedMax ? fmt::format("{} and {} more", names_, count_ - kNamedMax) : names_;
+    return added_.size() > kNamedMax ? fmt::format("{} and {} more", names_, added_.size() - kNamedMax) : names_;
   }
 
  private:
   std::string names_;
-  size_t count_ = 0;
+  std::set<TableName> added_;
 };
 
 void add_sentence(std::string& to, const Listed& partitions, std::string_view what) {
@@ -54,6 +56,10 @@ std::string changed_partitions(const TableIdentity& was, const SourceTable& now,
     }
   }
   for (const WrittenLeaf& leaf : written) {
+    if (leaf.truncated) {
+      if (source.tells_of(leaf)) emptied.add(leaf.name);
+      continue;
+    }
     const bool is_missed = !has_leaf(was, leaf.relation) && !has_leaf(now.now, leaf.relation);
     if (is_missed && source.tells_of(leaf)) gone.add(leaf.name);
   }

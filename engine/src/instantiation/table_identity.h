@@ -43,12 +43,13 @@ struct TableIdentity {
 std::string to_json(const TableIdentity& identity);
 TableIdentity identity_from_json(std::string_view json);  // unknown where that is what the text says
 
-// A partition through which rows have come, as the source named it then.
+// A partition through which rows have come, or that was truncated alone, as the source named it then.
 struct WrittenLeaf {
   uint32_t relation = 0;  // pg_class.oid
   TableName name;
-  base::Lsn commit_lsn;  // of the transaction that wrote to it
-  uint32_t xid = 0;      // its top-level one
+  base::Lsn commit_lsn;    // of the transaction that wrote to it
+  uint32_t xid = 0;        // its top-level one
+  bool truncated = false;  // by that transaction
   bool operator==(const WrittenLeaf&) const = default;
 };
 
@@ -105,7 +106,7 @@ struct TableTrouble {
 std::string cure_of(const TableTrouble& trouble, bool stopped);
 
 // `name` was captured as `was`. None where it still is that, and all of its rows come. `written`: leaves that had rows
-// of it since, or before; those that no look has ever seen are missing now.
+// of it since, or before; those that no look has ever seen are missing now. And those that were truncated alone.
 std::optional<TableTrouble> examine(const TableName& name, const TableIdentity& was, const SourceTables& now,
                                     std::span<const WrittenLeaf> written = {});
 

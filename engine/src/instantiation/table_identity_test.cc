@@ -106,6 +106,20 @@ TEST(TableIdentityTest, SaysWhatHappenedToWhichPartition) {
   EXPECT_NE(reason_of(grown).find("\"event_3\" is unlogged or foreign"), std::string::npos);
 }
 
+// The source has told that it was truncated: its file may be the one that the identity has, and it may be gone.
+TEST(TableIdentityTest, NamesAPartitionThatIsSaidToBeTruncated) {
+  WrittenLeaf leaf{.relation = kFirst.relation, .name = kFirst.name, .commit_lsn = {5}, .xid = 7, .truncated = true};
+  SourceTables now{.tables = {event({kFirst, kSecond})}, .running_from = 100, .applied = {6}};
+  const auto trouble = examine(kEvent, kWas, now, std::span(&leaf, 1));
+  ASSERT_TRUE(trouble);
+  EXPECT_NE(trouble->reason.find("\"event_1\" was truncated"), std::string::npos) << trouble->reason;
+  now.tables = {event({kSecond})};
+  EXPECT_NE(examine(kEvent, kWas, now, std::span(&leaf, 1))->reason.find("was truncated"), std::string::npos);
+  now.tables = {event({kFirst, kSecond})};
+  now.applied = {5};  // its rows may not have come yet
+  EXPECT_FALSE(examine(kEvent, kWas, now, std::span(&leaf, 1)));
+}
+
 TEST(TableIdentityTest, APartitionThatWasAwayMayHaveOtherRows) {
   TableIdentity was = kWas;
   was.leaves.push_back(kThird);

@@ -48,8 +48,10 @@ enum class FrameKind : uint8_t {
   commit = 7,    // ends begin, or (flag streamed) a transaction that came in pieces
   abort = 8,     // a streamed transaction (xid == subxid or subxid 0) or subtransaction was rolled back; has kStreamed
   progress = 9,  // no change: everything that commits before lsn has been enqueued
-  partition = 10,  // no change: rows of this partition come as its table's from here on, in the transaction that has it
-  origin = 11,     // no change: by which replication origin, or none, the transaction that has begun came to the source
+  // No change: rows of this partition come as its table's from here on, in the transaction that has it; or (flag
+  // partition_truncated) it was truncated, which does not come
+  partition = 10,
+  origin = 11,  // no change: by which replication origin, or none, the transaction that has begun came to the source
 };
 
 // Counters of lcrs, in every component, count changes of rows and TRUNCATEs, but neither transaction marks nor TABLE or
@@ -62,6 +64,7 @@ enum FrameFlag : uint16_t {
   kOldRow = 1 << 2,           // the old tuple is whole (REPLICA IDENTITY FULL)
   kCascade = 1 << 3,          // TRUNCATE ... CASCADE
   kRestartIdentity = 1 << 4,  // TRUNCATE ... RESTART IDENTITY
+  kPartitionTruncated = 1 << 5,
 };
 
 struct FrameHeader {
@@ -198,7 +201,8 @@ std::vector<std::byte> make_truncate_frame(base::Xid xid, base::Xid subxid, base
 std::vector<std::byte> make_progress_frame(base::Lsn lsn, base::UnixMicros server_time);
 std::vector<std::byte> make_origin_frame(base::Xid xid, base::Lsn commit_lsn, std::string_view origin);
 // `subxid`: zero where the transaction is not streamed.
-std::vector<std::byte> make_partition_frame(base::Xid xid, base::Xid subxid, bool streamed, base::Lsn lsn,
+// `flags`: kStreamed, kPartitionTruncated.
+std::vector<std::byte> make_partition_frame(base::Xid xid, base::Xid subxid, uint16_t flags, base::Lsn lsn,
                                             base::RelationId table, const PartitionMark& partition);
 
 // The length of the frame that starts `bytes`, from its first four bytes alone, or corrupt_frame when no frame has that

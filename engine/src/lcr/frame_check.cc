@@ -29,8 +29,9 @@ std::optional<uint16_t> allowed_flags(FrameKind kind) {
     case FrameKind::insert:
     case FrameKind::commit:
     case FrameKind::abort:
-    case FrameKind::partition:
       return kStreamed;
+    case FrameKind::partition:
+      return kStreamed | kPartitionTruncated;
     case FrameKind::update:
     case FrameKind::remove:
       return kStreamed | kOldKey | kOldRow;

@@ -76,7 +76,7 @@ void walk(const FrameView& frame) {
     case FrameKind::partition: {
       const auto partition = frame.partition();
       require(partition.has_value());
-      require(std::ranges::equal(make_partition_frame(frame.xid(), frame.subxid(), frame.has(kStreamed), frame.lsn(),
+      require(std::ranges::equal(make_partition_frame(frame.xid(), frame.subxid(), frame.header().flags, frame.lsn(),
                                                       frame.relation(), *partition),
                                  frame.bytes()));
       break;

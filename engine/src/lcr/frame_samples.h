@@ -100,8 +100,11 @@ inline std::vector<std::pair<std::string, std::vector<std::byte>>> sample_frames
       {"abort", make_abort_frame(xid, {0xF0000002}, {0x16B374D100})},
       {"progress", make_progress_frame({0x16B374D900}, {1'700'000'000'999'999})},
       {"origin", make_origin_frame(xid, sample_mark().commit_lsn, "größer")},
-      {"partition", make_partition_frame(xid, {0xF0000002}, true, {0x16B374D000}, {16'385},
+      {"partition", make_partition_frame(xid, {0xF0000002}, kStreamed, {0x16B374D000}, {16'385},
                                          {.partition = {16'401}, .schema_name = "public", .partition_name = "jän"})},
+      {"partition_truncated",
+       make_partition_frame(xid, {}, kPartitionTruncated, {0x16B374D000}, {16'385},
+                            {.partition = {16'401}, .schema_name = "public", .partition_name = "jän"})},
   };
 }
 

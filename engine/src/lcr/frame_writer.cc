@@ -183,11 +183,11 @@ std::vector<std::byte> make_origin_frame(base::Xid xid, base::Lsn commit_lsn, st
   return frame;
 }
 
-std::vector<std::byte> make_partition_frame(base::Xid xid, base::Xid subxid, bool streamed, base::Lsn lsn,
+std::vector<std::byte> make_partition_frame(base::Xid xid, base::Xid subxid, uint16_t flags, base::Lsn lsn,
                                             base::RelationId table, const PartitionMark& partition) {
   FrameHeader header{};
   header.kind = FrameKind::partition;
-  header.flags = streamed ? kStreamed : 0;
+  header.flags = flags;
   header.xid = xid.value;
   header.subxid = subxid.value;
   header.relation = table.value;

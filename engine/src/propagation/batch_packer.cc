@@ -48,6 +48,12 @@ base::Result<void> BatchPacker::run() {
   return {};
 }
 
+// An earlier receiver would take a frame that it does not know for corrupt.
+bool BatchPacker::is_known_there(const std::byte* frame) const {
+  if (version_ >= kVersionWithTruncatedPartitions || lcr::kind_of(frame) < lcr::FrameKind::partition) return true;
+  return version_ >= kVersionWithPartitions && !lcr::FrameView::trusted(frame).has(lcr::kPartitionTruncated);
+}
+
 const std::byte* BatchPacker::browse(std::chrono::microseconds timeout) {
   while (!failed_) {  // where it stands then is not known
     const auto frame = options_.frames->browse(timeout);
@@ -55,9 +61,7 @@ const std::byte* BatchPacker::browse(std::chrono::microseconds timeout) {
       failed_ = frame.error();
       break;
     }
-    const bool is_known =
-        version_ >= kVersionWithPartitions || *frame == nullptr || lcr::kind_of(*frame) < lcr::FrameKind::partition;
-    if (is_known) return *frame;
+    if (*frame == nullptr || is_known_there(*frame)) return *frame;
     options_.frames->dequeue();
   }
   return nullptr;

@@ -47,6 +47,7 @@ class BatchPacker {
  private:
   using Time = std::chrono::steady_clock::time_point;
 
+  bool is_known_there(const std::byte* frame) const;
   // The next frame that the receiver knows.
   const std::byte* browse(std::chrono::microseconds timeout);
   bool await_frame();

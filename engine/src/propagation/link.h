@@ -17,10 +17,12 @@ namespace thalweg::propagation {
 // Protocol versions of this build, a closed range. Both engines announce theirs and use the highest common one.
 struct ProtocolVersions {
   uint16_t lowest = 1;
-  uint16_t highest = 2;
+  uint16_t highest = 3;
 };
 // From this one on PARTITION and ORIGIN frames are sent.
 inline constexpr uint16_t kVersionWithPartitions = 2;
+// And from this one on PARTITION frames of truncated partitions.
+inline constexpr uint16_t kVersionWithTruncatedPartitions = 3;
 
 // How batches are compressed on the link. Values are the protocol's.
 enum class Compression : uint8_t { none = 0, lz4 = 1, zstd = 2 };

@@ -50,29 +50,33 @@ TEST(Versions, AdjacentOnesTalk) {
 
 // A receiver that does not know them would take them for corrupt.
 TEST(Versions, PartitionsAreNamedToThoseWhoKnowThem) {
-  for (const uint16_t highest : {1, 2}) {
+  for (const uint16_t highest : {1, 2, 3}) {
     ReceivingEngine b({}, {.lowest = 1, .highest = highest});
     b.start_receiver();
     SendingEngine a(b.port.port());
     a.start_sender();
     ASSERT_TRUE(a.sender->await_receiver(kPatience));
     const auto frames = {
-        lcr::make_partition_frame({7}, {}, false, {0x90}, {1}, {{2}, "public", "leaf"}),
+        lcr::make_partition_frame({7}, {}, 0, {0x90}, {1}, {{2}, "public", "leaf"}),
+        lcr::make_partition_frame({7}, {}, lcr::kPartitionTruncated, {0x90}, {1}, {{2}, "public", "leaf"}),
         lcr::make_commit_frame({7}, false, {.commit_lsn = {0x98}, .end_lsn = {0xA0}, .commit_time = {}})};
     for (const auto& frame : frames) {
       std::memcpy(a.queue->reserve(frame.size(), kPatience).data(), frame.data(), frame.size());
       a.queue->enqueue();
     }
     a.queue->flush();
-    std::vector<lcr::FrameKind> came;
-    while (came.empty() || came.back() != lcr::FrameKind::commit) {
+    std::vector<std::pair<lcr::FrameKind, bool>> came;
+    while (came.empty() || came.back().first != lcr::FrameKind::commit) {
       const std::byte* const frame = b.queue->browse(0, kPatience);
       ASSERT_NE(frame, nullptr);
-      came.push_back(lcr::kind_of(frame));
+      const auto view = lcr::FrameView::trusted(frame);
+      came.emplace_back(view.kind(), view.has(lcr::kPartitionTruncated));
       b.queue->dequeue(0);
     }
-    std::vector wanted{lcr::FrameKind::partition, lcr::FrameKind::commit};
-    if (highest < kVersionWithPartitions) wanted.erase(wanted.begin());
+    std::vector<std::pair<lcr::FrameKind, bool>> wanted;
+    if (highest >= kVersionWithPartitions) wanted.emplace_back(lcr::FrameKind::partition, false);
+    if (highest >= kVersionWithTruncatedPartitions) wanted.emplace_back(lcr::FrameKind::partition, true);
+    wanted.emplace_back(lcr::FrameKind::commit, false);
     EXPECT_EQ(came, wanted);
   }
 }
@@ -80,7 +84,7 @@ TEST(Versions, PartitionsAreNamedToThoseWhoKnowThem) {
 TEST(Versions, ALaterSendersLongerHelloIsWelcomedInOurVersion) {
   ReceivingEngine b;
   b.start_receiver();
-  const auto answer = talk_to(b.port.port(), lengthened(make_message(sample_hello({.lowest = 1, .highest = 3}))), 16);
+  const auto answer = talk_to(b.port.port(), lengthened(make_message(sample_hello({.lowest = 1, .highest = 6}))), 16);
   const auto message = parse_message(answer);
   ASSERT_TRUE(message) << message.error().message;
   ASSERT_TRUE(std::holds_alternative<Welcome>(*message));
@@ -129,12 +133,12 @@ TEST(Versions, ALaterReceiversLongerRefusalIsUnderstood) {
 }
 
 TEST(Versions, AVersionThatNobodyOfferedIsRefusedByTheSender) {
-  const ScriptedReceiver b(make_message(sample_welcome(3)));
+  const ScriptedReceiver b(make_message(sample_welcome(4)));
   SendingEngine a(b.port());
   a.start_sender();
   const auto error = a.await_link_error();
   EXPECT_EQ(error.code, ErrorCode::link_version_unsupported);
-  EXPECT_TRUE(contains(error.message, "chose protocol version 3, this engine speaks 1 to 2")) << error.message;
+  EXPECT_TRUE(contains(error.message, "chose protocol version 4, this engine speaks 1 to 3")) << error.message;
   EXPECT_FALSE(a.sender->status().connected);
 }
 

@@ -116,7 +116,7 @@ Plan make_plan(Scheduler& scheduler) {
     plan.source.long_bytes_max = has_few ? 400'000 : 30'000;
   }
   plan.source.batch_bytes = scheduler.chance(4) ? 0 : between(1, 4000);
-  plan.source.batch_version_max = scheduler.chance(8) ? 1 : 2;
+  plan.source.batch_version_max = scheduler.chance(8) ? 1 : scheduler.chance(4) ? 2 : 4;
   plan.source.forgets_once_in = scheduler.chance(2) ? static_cast<uint32_t>(between(1, 3)) : 0;
   auto& parameters = plan.engine.parameters;
   parameters.heartbeat_interval = scheduler.chance(2) ? 0 : static_cast<int64_t>(between(1, 3));

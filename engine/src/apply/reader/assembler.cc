@@ -75,8 +75,10 @@ base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& 
       return nullptr;
     case FrameKind::partition: {
       THALWEG_ASSIGN(lcr::PartitionMark mark, frame.partition());
-      open_of(frame).transaction->partitions.push_back(
-          {.table = frame.relation(), .mark = std::move(mark), .subxid = frame.subxid()});
+      open_of(frame).transaction->partitions.push_back({.table = frame.relation(),
+                                                        .mark = std::move(mark),
+                                                        .subxid = frame.subxid(),
+                                                        .truncated = frame.has(lcr::kPartitionTruncated)});
       return nullptr;
     }
     case FrameKind::abort:

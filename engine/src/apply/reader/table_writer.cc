@@ -76,11 +76,14 @@ base::Result<bool> TableWriter::note_partitions(const Transaction& transaction) 
   std::map<base::RelationId, nlohmann::json> noted;
   for (const WrittenPartition& written : transaction.partitions) {
     if (transaction.is_aborted(written.subxid)) continue;
-    const auto table = latest_.find(written.table);
-    if (table == latest_.end() || !table->second || table->second->recorded_by.empty()) continue;
-    noted[written.table][std::to_string(written.mark.partition.value)] = {
-        written.mark.schema_name, written.mark.partition_name, base::to_string(transaction.commit_lsn),
-        std::to_string(transaction.xid.value)};
+    if (!written.truncated) {  // else the table may never have been described: none of its rows came
+      const auto table = latest_.find(written.table);
+      if (table == latest_.end() || !table->second || table->second->recorded_by.empty()) continue;
+    }
+    // As instantiation's bookkeeping reads it. Of each kind the last counts.
+    const std::string key = std::to_string(written.mark.partition.value) + (written.truncated ? "/truncated" : "");
+    noted[written.table][key] = {written.mark.schema_name, written.mark.partition_name,
+                                 base::to_string(transaction.commit_lsn), std::to_string(transaction.xid.value)};
   }
   const ActivityScope network(time_, Activity::network);
   for (const auto& [table, partitions] : noted) {

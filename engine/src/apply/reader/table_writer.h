@@ -54,8 +54,9 @@ class TableWriter {
 
   // Whether keys may be others than before: transactions from now on have to wait for those until now. Once.
   bool take_keys_changed() { return std::exchange(keys_changed_, false); }
-  // Notes, durably and before the transaction goes to the appliers, which partitions of recorded tables it wrote to:
-  // whoever watches the source's catalogs may never see one there (docs/decisions/table-identity.md). False: none.
+  // Notes, durably and before the transaction goes to the appliers, to which partitions of recorded tables it wrote,
+  // and which it truncated: whoever watches the source's catalogs may never see one there
+  // (docs/decisions/table-identity.md). False: none.
   base::Result<bool> note_partitions(const Transaction& transaction);
   // A transaction goes to the appliers.
   void hand_over(base::Lsn commit_lsn);

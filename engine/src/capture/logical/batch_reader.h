@@ -16,8 +16,9 @@ namespace thalweg::capture {
 // The versions differ in the messages that may come; the batch around them is the same.
 inline constexpr uint8_t kBatchVersionMin = 1;
 inline constexpr uint8_t kBatchVersion = 2;
-inline constexpr uint8_t kBatchVersionWithRowFilters = 3;  // from here the reader may give filters of rows
-inline constexpr uint8_t kBatchVersionMax = kBatchVersionWithRowFilters;
+inline constexpr uint8_t kBatchVersionWithRowFilters = 3;           // from here the reader may give filters of rows
+inline constexpr uint8_t kBatchVersionWithTruncatedPartitions = 4;  // from here it is told of them
+inline constexpr uint8_t kBatchVersionMax = kBatchVersionWithTruncatedPartitions;
 
 struct BatchedMessage {
   base::Lsn lsn;  // the message's WAL position, zero where the source gave none

@@ -37,12 +37,12 @@ TEST(BatchReader, AnEmptyBatchIsRefused) {
 }
 
 TEST(BatchReader, AnotherVersionIsNamed) {
-  for (const char version : {'\0', '\4'}) {
+  for (const char version : {'\0', '\5'}) {
     const auto bytes = PgoutputBytes(version).u32(0).u64(0);
     const auto refused = BatchReader(bytes).next();
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::protocol_violation);
-    EXPECT_NE(refused.error().message.find("; this engine knows 1 to 3"), std::string::npos) << refused.error().message;
+    EXPECT_NE(refused.error().message.find("; this engine knows 1 to 4"), std::string::npos) << refused.error().message;
   }
   EXPECT_TRUE(BatchReader(PgoutputBytes('\1').u32(0).u64(0)).next());
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "capture/logical/truncated_partition.h"
 #include "lcr/bytes.h"
 #include "pg/connection.h"
 
@@ -81,8 +82,9 @@ base::Result<bool> FrameTranslator::translate(const PgoutputMessage& message, co
     case MessageKind::origin:  // behind BEGIN, where it has been seen to; that of an open transaction may be another
                                // yet
     case MessageKind::type:
-    case MessageKind::message:
       return true;
+    case MessageKind::message:
+      return put_truncated_partition(message, place);
   }
   return true;
 }
@@ -228,8 +230,20 @@ base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, cons
 bool FrameTranslator::put_partition(const PgoutputMessage& message, const MessagePlace& place) {
   const lcr::TableDescription& partition = message.table;
   return put(lcr::make_partition_frame(
-      place.open_xid, subxid_of(message.xid, place), place.in_stream, lsn_, message.relation,
+      place.open_xid, subxid_of(message.xid, place), static_cast<uint16_t>(place.in_stream ? lcr::kStreamed : 0), lsn_,
+      message.relation,
       {.partition = partition.relation, .schema_name = partition.schema_name, .partition_name = partition.table_name}));
+}
+
+base::Result<bool> FrameTranslator::put_truncated_partition(const PgoutputMessage& message, const MessagePlace& place) {
+  if (!trusts_truncated_partitions_ || message.prefix != kTruncatedPartitionPrefix) return true;
+  THALWEG_ASSIGN(const TruncatedPartition truncated, read_truncated_partition(message.content));
+  // Of a transaction that comes whole, those of its subtransactions that were rolled back do not come.
+  const base::Xid subxid = place.in_stream ? subxid_of(truncated.xid, place) : base::Xid{};
+  if (subxid) subtransactions_.note(place.open_xid, subxid);
+  const auto flags = static_cast<uint16_t>(lcr::kPartitionTruncated | (place.in_stream ? lcr::kStreamed : 0));
+  return put(
+      lcr::make_partition_frame(place.open_xid, subxid, flags, lsn_, truncated.table, std::move(truncated.mark)));
 }
 
 base::Result<void> FrameTranslator::check_size(const lcr::RowFrame& row, const Table& table) const {

@@ -66,6 +66,8 @@ class FrameTranslator {
     return translate(message, MessagePlace{.open_xid = parser.open_xid(), .in_stream = parser.in_stream()}, lsn);
   }
   bool progress(base::Lsn lsn, base::UnixMicros server_time);
+  // From here on the source vouches for messages that name truncated partitions: nobody else can send one.
+  void trust_truncated_partitions() { trusts_truncated_partitions_ = true; }
 
   // Of the transaction that came whole last.
   bool has_origin() const { return transaction_.tag.has_value(); }
@@ -99,6 +101,7 @@ class FrameTranslator {
   // `described`: by the message right before; another relation than the row's is the partition that has the row.
   base::Result<bool> put_row(const PgoutputMessage& message, const MessagePlace& place, base::RelationId described);
   bool put_partition(const PgoutputMessage& message, const MessagePlace& place);
+  base::Result<bool> put_truncated_partition(const PgoutputMessage& message, const MessagePlace& place);
   // A row's frame as its table's rules want it: in memory that is reserved for it, or nothing at all.
   base::Result<bool> put_filtered(const lcr::RowFrame& row, Table& table);
   // Writes a row's frame as it is sent.
@@ -122,6 +125,7 @@ class FrameTranslator {
   RowFilters* const filters_;
   ChangeTap* const tap_;
   const bool names_origins_;
+  bool trusts_truncated_partitions_ = false;
   TransactionFacts transaction_;  // whose changes come
   base::Xid begun_;               // the transaction that came whole last
   base::Lsn commit_lsn_;          // its commit

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "capture/logical/pgoutput_bytes.h"
+#include "capture/logical/truncated_partition.h"
 
 namespace thalweg::capture {
 namespace {
@@ -91,6 +92,58 @@ TEST_F(FrameTranslatorTest, NamesThePartitionWhoseRowsComeAsItsRoots) {
   EXPECT_EQ(frame.partition()->partition, base::RelationId{2});
   EXPECT_EQ(frame.partition()->partition_name, "leaf");
   EXPECT_EQ(translator_.counts().lcrs, 3u);
+}
+
+// What thalweg_output tells of a partition of table 1 that subtransaction 9 has truncated.
+const std::string kTruncated("\0\0\0\x09\0\0\0\x01\0\0\0\x02public\0leaf", 23);
+
+PgoutputBytes truncated_bytes(uint32_t stream_xid, const std::string& content, std::string_view prefix) {
+  PgoutputBytes bytes('M');
+  if (stream_xid != 0) bytes.u32(stream_xid);
+  return bytes.u8(1).u64(0x90).text(prefix).u32(static_cast<uint32_t>(content.size())).raw(content);
+}
+
+TEST_F(FrameTranslatorTest, NamesAPartitionThatWasTruncatedWhereTheSourceVouchesForIt) {
+  const std::string whole = kTruncated + '\0';
+  ASSERT_TRUE(feed(begin_bytes(7)));
+  ASSERT_TRUE(feed(truncated_bytes(0, whole, kTruncatedPartitionPrefix), {0x90}));
+  EXPECT_EQ(sink_.kinds(), std::vector{FrameKind::begin}) << "a user's message";
+  translator_.trust_truncated_partitions();
+  ASSERT_TRUE(feed(truncated_bytes(0, whole, "another's")));
+  ASSERT_TRUE(feed(truncated_bytes(0, whole, kTruncatedPartitionPrefix), {0x90}));
+  ASSERT_TRUE(feed(commit_bytes()));
+  ASSERT_TRUE(feed(PgoutputBytes('S').u32(8).u8(1)));
+  ASSERT_TRUE(feed(truncated_bytes(8, whole, kTruncatedPartitionPrefix)));
+  ASSERT_EQ(sink_.kinds(),
+            (std::vector{FrameKind::begin, FrameKind::partition, FrameKind::commit, FrameKind::partition}));
+  const auto frame = sink_.view(1);
+  EXPECT_TRUE(frame.has(lcr::kPartitionTruncated));
+  EXPECT_EQ(frame.xid(), base::Xid{7});
+  EXPECT_EQ(frame.subxid(), base::Xid{}) << "a transaction that comes whole";
+  EXPECT_EQ(frame.lsn(), base::Lsn{0x90});
+  EXPECT_EQ(frame.relation(), base::RelationId{1});
+  EXPECT_EQ(frame.partition()->partition, base::RelationId{2});
+  EXPECT_EQ(frame.partition()->partition_name, "leaf");
+  EXPECT_EQ(sink_.view(3).subxid(), base::Xid{9});
+  EXPECT_TRUE(sink_.view(3).has(lcr::kStreamed));
+  EXPECT_EQ(translator_.counts().lcrs, 0u);
+
+  // Its subtransaction is among those that did not commit.
+  ASSERT_TRUE(feed(PgoutputBytes('E')));
+  ASSERT_TRUE(feed(PgoutputBytes('k').u32(8).u32(0)));
+  EXPECT_EQ(sink_.kinds().back(), FrameKind::abort);
+  EXPECT_EQ(sink_.view(4).subxid(), base::Xid{9});
+}
+
+TEST_F(FrameTranslatorTest, RefusesAMalformedTruncatedPartition) {
+  translator_.trust_truncated_partitions();
+  ASSERT_TRUE(feed(begin_bytes(7)));
+  for (const std::string& malformed : {std::string(), kTruncated, kTruncated + std::string(2, '\0'),
+                                       std::string(12, '\0') + kTruncated.substr(12) + '\0'}) {
+    const auto refused = feed(truncated_bytes(0, malformed, kTruncatedPartitionPrefix));
+    ASSERT_FALSE(refused) << malformed.size();
+    EXPECT_EQ(refused.error().code, base::ErrorCode::protocol_violation);
+  }
 }
 
 TEST_F(FrameTranslatorTest, NamesTheOriginOfATransactionThatComesWhole) {

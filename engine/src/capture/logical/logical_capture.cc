@@ -139,33 +139,34 @@ base::Result<void> LogicalCapture::connect() {
 //
 // Nor where a rule reads its transaction's tag or commit time, which a piece of one does not have yet.
 //
-// Rules that the plugin refuses, or knows nothing of, are evaluated here alone.
+// Rules that the plugin refuses, or knows nothing of, are evaluated here alone. Plugins of earlier versions refuse
+// later ones.
 base::Result<void> LogicalCapture::start_replication(base::Lsn from, bool binary, std::string row_filters) {
-  const bool may_stream = plugin_ == pg::OutputPlugin::thalweg_output && !options_.rules.reads_transaction;
+  const bool is_ours = plugin_ == pg::OutputPlugin::thalweg_output;
+  const bool may_stream = is_ours && !options_.rules.reads_transaction;
   pg::ReplicationStream::StartOptions how{.plugin = plugin_,
-                                          .batch_version = kBatchVersion,
+                                          .batch_version = kBatchVersionMax,
                                           .binary = binary,
-                                          .streaming = may_stream,
-                                          .messages = options_.heartbeat_interval.count() > 0};
-  if (!row_filters.empty()) {
-    pg::ReplicationStream::StartOptions filtered = how;
-    filtered.batch_version = kBatchVersionWithRowFilters;
-    filtered.row_filters = std::move(row_filters);
-    const auto begun = stream_->start(options_.slot, from, options_.publications, filtered);
-    if (begun) {
-      filters_->at_source().accepted();
-      streaming_.store(how.streaming ? 1 : 0, std::memory_order_relaxed);
-      return {};
+                                          .messages = is_ours || options_.heartbeat_interval.count() > 0,
+                                          .row_filters = std::move(row_filters)};
+  while (true) {
+    how.streaming = may_stream && how.batch_version >= kBatchVersion;
+    const auto started = stream_->start(options_.slot, from, options_.publications, how);
+    if (started) break;
+    const bool is_earlier =
+        is_ours && started.error().sqlstate == kFeatureNotSupported && how.batch_version > kBatchVersionMin;
+    if (is_earlier) --how.batch_version;
+    const bool has_filters = !how.row_filters.empty();
+    const bool gives_up_filters = has_filters && (!is_earlier || how.batch_version < kBatchVersionWithRowFilters);
+    if (gives_up_filters) {
+      THALWEG_TRY(leave_rules_to_engine(started.error()));
+      how.row_filters.clear();
+    } else if (!is_earlier) {
+      return started;
     }
-    THALWEG_TRY(leave_rules_to_engine(begun.error()));
   }
-  auto started = stream_->start(options_.slot, from, options_.publications, how);
-  if (!started && started.error().sqlstate == kFeatureNotSupported && plugin_ == pg::OutputPlugin::thalweg_output) {
-    how.batch_version = kBatchVersionMin;
-    how.streaming = false;
-    started = stream_->start(options_.slot, from, options_.publications, how);
-  }
-  THALWEG_TRY(std::move(started));
+  if (!how.row_filters.empty()) filters_->at_source().accepted();
+  if (is_ours && how.batch_version >= kBatchVersionWithTruncatedPartitions) translator_.trust_truncated_partitions();
   streaming_.store(how.streaming ? 1 : 0, std::memory_order_relaxed);
   if (!how.streaming) {
     base::log_event(base::LogLevel::info, "transactions_come_whole",

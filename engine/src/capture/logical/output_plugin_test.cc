@@ -7,6 +7,8 @@
 
 #include "capture/logical/batch_reader.h"
 #include "capture/logical/capture_harness.h"
+#include "capture/logical/pgoutput_parser.h"
+#include "capture/logical/truncated_partition.h"
 #include "pg/replication_stream.h"
 
 // thalweg_output (engine/outputplugin) beside pgoutput: the same WAL through both, message by message.
@@ -280,6 +282,47 @@ TEST_F(OutputPluginTest, SaysWhichSubtransactionsCommittedWherePgoutputForgetsAn
   }
 }
 
+// Named by the root's and the partition's oid: what pgoutput sends nothing of. Whatever users give the prefix is
+// dropped.
+TEST_F(OutputPluginTest, TellsOfPartitionsThatAreTruncatedAlone) {
+  run("CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id);"
+      "CREATE TABLE low PARTITION OF p FOR VALUES FROM (0) TO (10) PARTITION BY RANGE (id);"
+      "CREATE TABLE lowest PARTITION OF low FOR VALUES FROM (0) TO (5);"
+      "CREATE TABLE other (id int PRIMARY KEY) PARTITION BY RANGE (id);"
+      "CREATE TABLE others PARTITION OF other FOR VALUES FROM (0) TO (10)");
+  make_slots("TABLE p");
+  run("TRUNCATE lowest");
+  run("TRUNCATE low, p");
+  run("TRUNCATE low");
+  run("TRUNCATE others");
+  run("BEGIN; SAVEPOINT a; TRUNCATE lowest; ROLLBACK TO a; INSERT INTO p VALUES (1); COMMIT");
+  run("SELECT pg_logical_emit_message(t, 'thalweg_output.truncated_partition', '\\x0001'::bytea) FROM "
+      "unnest(ARRAY[true, false]) t");
+  const auto messages_of = [&](const std::string& version) {
+    std::vector<std::string> found;
+    PgoutputParser parser;
+    for (const Bytes& bytes : decode("thalweg_output", ", 'batch_version', '" + version + "'")) {
+      BatchReader reader(bytes);
+      for (auto message = reader.next(); message && *message; message = reader.next()) {
+        const auto parsed = parser.parse((*message)->bytes);
+        EXPECT_TRUE(parsed) << parsed.error().message;
+        if ((*parsed)->kind == MessageKind::truncate) found.emplace_back("TRUNCATE");
+        if ((*parsed)->kind != MessageKind::message) continue;
+        EXPECT_EQ((*parsed)->prefix, kTruncatedPartitionPrefix);
+        const auto named = read_truncated_partition((*parsed)->content);
+        EXPECT_TRUE(named);
+        EXPECT_EQ(named->xid, parser.open_xid());
+        EXPECT_EQ(std::to_string(named->table.value), value("SELECT 'p'::regclass::oid"));
+        EXPECT_EQ(std::to_string(named->mark.partition.value), value("SELECT 'lowest'::regclass::oid"));
+        found.push_back(named->mark.schema_name + "." + named->mark.partition_name);
+      }
+    }
+    return found;
+  };
+  EXPECT_EQ(messages_of("3"), (std::vector<std::string>{"TRUNCATE"}));
+  EXPECT_EQ(messages_of("4"), (std::vector<std::string>{"public.lowest", "TRUNCATE", "public.lowest"}));
+}
+
 TEST_F(OutputPluginTest, AReaderThatDoesNotAskForTheListGetsWholeTransactions) {
   run("CREATE TABLE t (id int PRIMARY KEY, v text)");
   make_slots();
@@ -318,10 +361,10 @@ TEST_F(OutputPluginTest, AReaderHasToKnowBatches) {
   const auto missing = source_->query(changes("thalweg_output", ""));
   ASSERT_FALSE(missing);
   EXPECT_NE(missing.error().message.find("option batch_version is missing"), std::string::npos);
-  const auto unknown = source_->query(changes("thalweg_output", ", 'batch_version', '4'"));
+  const auto unknown = source_->query(changes("thalweg_output", ", 'batch_version', '5'"));
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().sqlstate, "0A000");
-  EXPECT_NE(unknown.error().message.find("batch_version \"4\" is not supported, only 1 to 3"), std::string::npos);
+  EXPECT_NE(unknown.error().message.find("batch_version \"5\" is not supported, only 1 to 4"), std::string::npos);
   const auto other = source_->query(changes("thalweg_output", ", 'batch_version', '1', 'nonsense', 'x'"));
   ASSERT_FALSE(other);
   EXPECT_NE(other.error().message.find("nonsense"), std::string::npos);
