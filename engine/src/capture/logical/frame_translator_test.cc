@@ -94,7 +94,7 @@ TEST_F(FrameTranslatorTest, NamesThePartitionWhoseRowsComeAsItsRoots) {
   EXPECT_EQ(translator_.counts().lcrs, 3u);
 }
 
-// What thalweg_output tells of a partition of table 1 that subtransaction 9 has truncated.
+// The report of thalweg_output: subtransaction 9 has truncated a partition of table 1.
 const std::string kTruncated("\0\0\0\x09\0\0\0\x01\0\0\0\x02public\0leaf", 23);
 
 PgoutputBytes truncated_bytes(uint32_t stream_xid, const std::string& content, std::string_view prefix) {
