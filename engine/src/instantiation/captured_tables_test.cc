@@ -182,7 +182,7 @@ TEST(CapturedTablesTest, TheEngineTakesAStoppedTableOutOfThePublicationItself) {
   }
 }
 
-// What a copy or a TRUNCATE of the whole table has made up for is settled.
+// A later copy, or TRUNCATE of the whole table, makes up for it.
 TEST(CapturedTablesTest, APartitionThatWasTruncatedAloneIsToldUnlessNothingIsMissing) {
   const TableIdentity was{.relation = 10,
                           .publication_entry = 20,

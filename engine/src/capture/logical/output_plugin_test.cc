@@ -282,7 +282,7 @@ TEST_F(OutputPluginTest, SaysWhichSubtransactionsCommittedWherePgoutputForgetsAn
   }
 }
 
-// Named by the root's and the partition's oid: what pgoutput sends nothing of. Whatever users give the prefix is
+// Named by the root's and the partition's oid: pgoutput sends nothing of them. Users' messages of that prefix are
 // dropped.
 TEST_F(OutputPluginTest, TellsOfPartitionsThatAreTruncatedAlone) {
   run("CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id);"
