@@ -72,7 +72,7 @@ TEST_F(Conflicts, WithoutAHandlerTheTransactionIsParkedAndCounted) {
     h.insert("items", {2, "two", 2});
   });
   EXPECT_EQ(h.select(kRows), "2|here|20");
-  EXPECT_EQ(h.select(kLog), "");
+  EXPECT_EQ(h.select(kLog), "INSERT|insert_exists|park|2");
   EXPECT_EQ(h.select(kQueue), "apply_conflict");
   EXPECT_EQ(conflicts(h, ConflictKind::insert_exists), 1U);
 }
@@ -108,7 +108,7 @@ TEST_F(Conflicts, AnInsertDoesNotOverwriteARowWithAnotherKey) {
   h.parameters.conflict_handlers = {handler(ConflictKind::insert_exists, ConflictAction::overwrite)};
   apply([&] { h.insert("items", {2, "two", 2}); });
   EXPECT_EQ(h.select(kRows), "7|two|20");
-  EXPECT_EQ(h.select(kLog), "");
+  EXPECT_EQ(h.select(kLog), "INSERT|insert_exists|park|1");
   EXPECT_EQ(h.select(kQueue), "apply_conflict");
 }
 
@@ -135,7 +135,7 @@ TEST_F(Conflicts, AnUpdateWithoutAllValuesInsertsNothing) {
   h.parameters.conflict_handlers = {handler(ConflictKind::update_missing, ConflictAction::overwrite)};
   apply([&] { h.update("items", {5, Unchanged{}, 5}); });
   EXPECT_EQ(h.select(kRows), "");
-  EXPECT_EQ(h.select(kLog), "");
+  EXPECT_EQ(h.select(kLog), "UPDATE|update_missing|park|1");
   EXPECT_EQ(h.select(kQueue), "apply_conflict");
 }
 
@@ -190,7 +190,7 @@ TEST_F(Conflicts, AHandlerOfSeveralKeysStandsBeforeTheGeneralOne) {
                                     handler(ConflictKind::insert_exists, ConflictAction::discard)};
   apply([&] { h.insert("items", {1, "other", 1}); });
   apply([&] { h.insert("items", {1, "two", 1}); });
-  EXPECT_EQ(h.select(kLog), "INSERT|insert_exists|discard|1");
+  EXPECT_EQ(h.select(kLog), "INSERT|insert_exists|discard|1,INSERT|multiple_unique_conflicts|park|1");
   EXPECT_EQ(h.select(kQueue), "apply_conflict");
 }
 
@@ -210,7 +210,7 @@ TEST_F(Conflicts, AHandlerOfSeveralKeysAloneSettlesThem) {
   h.parameters.conflict_handlers = {handler(ConflictKind::multiple_unique_conflicts, ConflictAction::discard)};
   apply([&] { h.insert("items", {1, "two", 1}); });
   apply([&] { h.insert("items", {1, "other", 1}); });
-  EXPECT_EQ(h.select(kLog), "INSERT|multiple_unique_conflicts|discard|1");
+  EXPECT_EQ(h.select(kLog), "INSERT|multiple_unique_conflicts|discard|1,INSERT|insert_exists|park|1");
   EXPECT_EQ(h.select(kQueue), "apply_conflict");
 }
 
@@ -269,7 +269,7 @@ TEST_F(Conflicts, OneRowThatNothingSettlesKeepsItsTransactionWhole) {
     h.update("items", {9, "nine", 9});
   });
   EXPECT_EQ(h.select(kRows), "2|here|20");
-  EXPECT_EQ(h.select(kLog), "");
+  EXPECT_EQ(h.select(kLog), "UPDATE|update_missing|park|3");
   EXPECT_EQ(h.select(kQueue), "apply_conflict");
 }
 
@@ -355,6 +355,35 @@ TEST_F(Conflicts, TheLogIsListedCountedAndPruned) {
   EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.conflict_log"), "3");
   ASSERT_TRUE(prune_conflicts(h.connection(), "teststream", std::chrono::days(2)));
   EXPECT_EQ(h.select("SELECT change FROM thalweg.conflict_log"), "3");
+}
+
+// The log has it as well as the error queue, with the rows as they were then; what is parked behind it is no conflict.
+TEST_F(Conflicts, AConflictForWhichItsTransactionIsParkedIsLogged) {
+  h.run("INSERT INTO items VALUES (2, 'here', 20), (5, 'five', 5), (9, 'nine', 9)");
+  h.begin();
+  h.insert("items", {1, "one", 1});
+  h.insert("items", {2, "two", 2});
+  h.commit();
+  apply([&] { h.update("items", {2, "more", 3}); });
+  EXPECT_EQ(h.select(kRows), "2|here|20,5|five|5,9|nine|9");
+  EXPECT_EQ(h.select(kQueue), "apply_conflict,parked_behind");
+  EXPECT_EQ(h.select(kLog), "INSERT|insert_exists|park|2");
+  EXPECT_EQ(h.select("SELECT new_row->>'name', destination_row->>'name', sqlstate, message LIKE '%duplicate%' FROM "
+                     "thalweg.conflict_log"),
+            "two|here|23505|t");
+  EXPECT_EQ(conflicts(h, ConflictKind::insert_exists), 1U);
+  const auto counts = count_conflicts(h.connection(), "teststream");
+  ASSERT_TRUE(counts);
+  ASSERT_EQ(counts->size(), 1U);
+  EXPECT_EQ(counts->at(0).action, "park");
+
+  // The keys of two rows are in its way, a row is missing, and an error that is no conflict.
+  apply([&] { h.insert("items", {3, "here", 3}); });
+  apply([&] { h.insert("items", {9, "five", 3}); });
+  apply([&] { h.remove("items", {77, nullptr, nullptr}); });
+  apply([&] { h.insert("items", {78, "large", 5000}); });
+  EXPECT_EQ(h.select("SELECT kind, action, destination_row->>'id' FROM thalweg.conflict_log ORDER BY id OFFSET 1"),
+            "insert_exists|park|2,multiple_unique_conflicts|park|9,delete_missing|park|NULL");
 }
 
 TEST_F(Conflicts, APageOfTheLogEndsWhereItsValuesAreLarge) {

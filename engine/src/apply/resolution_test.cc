@@ -90,7 +90,7 @@ TEST_F(Resolutions, AColumnWithoutAHandlerIsNotSettled) {
   apply([&] { h.update_full("items", {1, "old", 50, 5}, {1, "ours", 60, 2}); });
   EXPECT_EQ(h.select(kRows), "1|theirs|100|5");
   EXPECT_EQ(h.select("SELECT message LIKE '%no handler decides about column \"name\"' FROM thalweg.error_queue"), "t");
-  EXPECT_EQ(h.select(kLog), "");
+  EXPECT_EQ(h.select(kLog), "update_origin_differs|park|1");
 }
 
 TEST_F(Resolutions, WhatCannotBeAddedIsNotSettled) {
@@ -166,7 +166,7 @@ TEST_F(Resolutions, AColumnThatNobodyCanAssignHasToBeAsItIsAtTheSource) {
   apply([&] { h.insert("items", {2, "ours", 11, 7}); });
   apply([&] { h.insert("items", {3, "ours", 11, 3}); });
   EXPECT_EQ(h.select(kRows), "1|ours|10|7,2|theirs|20|5,3|theirs|30|5");
-  EXPECT_EQ(h.select("SELECT action FROM thalweg.conflict_log ORDER BY id"), "maximum,maximum");
+  EXPECT_EQ(h.select("SELECT action FROM thalweg.conflict_log ORDER BY id"), "maximum,park,maximum");
   EXPECT_EQ(h.select("SELECT message LIKE '%the row is there, but was not written' FROM thalweg.error_queue"), "t");
 }
 

@@ -14,6 +14,7 @@ class LoggedAction(StrEnum):
     DISCARD = "discard"
     OVERWRITE = "overwrite"
     SKIP = "skip"
+    PARK = "park"
     MAXIMUM = "maximum"
     MINIMUM = "minimum"
     LATEST = "latest"
@@ -39,7 +40,7 @@ class LoggedChange(Resource):
     kind: LoggedKind = Field(description="`error`: the destination refused the change, but it is no conflict.")
     sqlstate: str | None
     action: LoggedAction = Field(
-        description="`skip`: error_policies had the change left out. `combined`: "
+        description="`skip`: error_policies had the change left out. `park`: its transaction was parked. `combined`: "
         "several handlers decided, each about a group of columns. `statement`: "
         "statements of statement_handlers were executed in its place."
     )

@@ -27,6 +27,7 @@ namespace {
 
 constexpr size_t kRawBytesMax = 1024;  // of a value that the server cannot read
 constexpr std::string_view kCutMark = "...";
+constexpr std::string_view kParkedAction = "park";
 
 // Old values that were compared with the row that was not found, in `arena`; null: none.
 base::Result<const lcr::Value*> compared_values(const StatementFailure& failure, Arena& arena) {
@@ -219,6 +220,22 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
   ++settled_;
   if (kind) conflicts_.push_back({.table = failure.table, .kind = *kind});
   return Refusal{};
+}
+
+base::Result<bool> ConflictResolver::log_parked(const ParkedConflict& conflict, const base::Error& why) {
+  arena_.reset();
+  const auto frame = lcr::FrameView::trusted(conflict.failure.frame.data());
+  const TableMetadata& table = *conflict.failure.table;
+  ConflictKind kind = conflict.kind;
+  if (is_of_unique_key(kind)) {
+    THALWEG_ASSIGN(const size_t keys, count_keys_met(table, frame, kind));
+    if (keys > 1) kind = ConflictKind::multiple_unique_conflicts;
+  }
+  THALWEG_ASSIGN(const auto there, find_row(table, frame, conflict.kind));
+  const auto recorded =
+      record({.frame = frame, .change = conflict.change, .failure = conflict.failure}, kind, why, kParkedAction, there);
+  if (!recorded && session_.broken()) return std::unexpected(recorded.error());
+  return recorded.has_value();
 }
 
 base::Result<bool> ConflictResolver::look_for_row(const StatementFailure& failure, ColumnMask& differing,

@@ -27,6 +27,13 @@ struct OtherRights {
   std::function<base::Result<void>()> take = {};
 };
 
+// The change whose conflict has its transaction parked.
+struct ParkedConflict {
+  StatementFailure failure;
+  uint64_t change = 0;  // its number in the transaction, from 1
+  ConflictKind kind = ConflictKind::insert_exists;
+};
+
 // Settles conflicts in one attempt at one transaction. Owner: the applier's thread.
 class ConflictResolver {
  public:
@@ -46,6 +53,10 @@ class ConflictResolver {
 
   // A GroupExecutor::SettleRow.
   base::Result<Refusal> settle(const GroupExecutor::FailedRow& row);
+
+  // Writes a conflict for which the transaction is parked into the log, in the transaction that parks it. False: the
+  // log does not take it, and nothing else is lost.
+  base::Result<bool> log_parked(const ParkedConflict& conflict, const base::Error& why);
 
   // The conflicts that were settled, for the counts: of no use where the transaction has not committed.
   struct Settled {

@@ -180,27 +180,47 @@ base::Result<void> SoloRun::take_refusal(Lane& lane, StatementFailure& failure) 
   return {};
 }
 
-base::Result<Refusal> SoloRun::execute_one(const Transaction& transaction, const base::Error* park_why,
-                                           ConflictResolver* resolver) {
+base::Result<Refusal> SoloRun::execute_one(const Transaction& transaction, ConflictResolver* resolver) {
   DestinationSession& session = *parts_.session;
   THALWEG_TRY(session.run(session.prepared(kBegin, {}), {}, {.any = true}));
   GroupExecutor& executor = *lane().executor;
   Refusal refusal;
   {
     const ActivityScope executing(parts_.time, Activity::execute);
-    if (park_why != nullptr) {
-      THALWEG_ASSIGN(refusal, park(session, parts_.shared.stream_id, transaction, *park_why));
-    } else {
-      auto executed = resolver == nullptr
-                          ? executor.execute_rows(transaction)
-                          : executor.execute_rows(transaction, [&](const GroupExecutor::FailedRow& row) {
-                              return resolver->settle(row);
-                            });
-      if (!executed && !is_about_data(executed.error().code)) return std::unexpected(executed.error());
-      // A value that does not fit the destination's type is the data's fault, like what the server refuses.
-      refusal = executed ? *executed : Refusal(StatementFailure{.error = executed.error()});
+    auto executed = resolver == nullptr ? executor.execute_rows(transaction)
+                                        : executor.execute_rows(transaction, [&](const GroupExecutor::FailedRow& row) {
+                                            return resolver->settle(row);
+                                          });
+    if (!executed && !is_about_data(executed.error().code)) return std::unexpected(executed.error());
+    // A value that does not fit the destination's type is the data's fault, like what the server refuses.
+    refusal = executed ? *executed : Refusal(StatementFailure{.error = executed.error()});
+  }
+  return end_one(transaction, std::move(refusal));
+}
+
+base::Result<Refusal> SoloRun::park_one(const Transaction& transaction, const base::Error& why,
+                                        const ParkedConflict* conflict) {
+  DestinationSession& session = *parts_.session;
+  THALWEG_TRY(session.run(session.prepared(kBegin, {}), {}, {.any = true}));
+  Refusal refusal;
+  {
+    const ActivityScope executing(parts_.time, Activity::execute);
+    THALWEG_ASSIGN(refusal, park(session, parts_.shared.stream_id, transaction, why));
+    if (!refusal && conflict != nullptr) {
+      ConflictResolver log(session, *lane().executor, parts_.shared.parameters.errors, parts_.shared.stream_id,
+                           transaction);
+      THALWEG_ASSIGN(const bool is_logged, log.log_parked(*conflict, why));
+      if (!is_logged) {
+        base::log_event(base::LogLevel::warning, "conflict_not_logged",
+                        {{"stream", parts_.shared.stream_id}, {"xid", int64_t{transaction.xid.value}}});
+      }
     }
   }
+  return end_one(transaction, std::move(refusal));
+}
+
+base::Result<Refusal> SoloRun::end_one(const Transaction& transaction, Refusal refusal) {
+  DestinationSession& session = *parts_.session;
   if (!refusal) {
     THALWEG_ASSIGN(refusal, commit(range_up_to(transaction, *lane().group)));
   }
@@ -209,7 +229,7 @@ base::Result<Refusal> SoloRun::execute_one(const Transaction& transaction, const
   if (refusal->own_row_missing) return std::unexpected(taken_over(parts_.shared.stream_id));
   THALWEG_TRY(roll_back());
   count_deadlock(refusal->error);
-  executor.reset();
+  lane().executor->reset();
   return refusal;
 }
 
@@ -225,6 +245,7 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
   // The rows that fail: those of a transaction that has failed, and then of the group's next ones, too, in their first
   // attempt: where others write, conflicts come in numbers.
   bool settles = false;
+  std::optional<ParkedConflict> conflict;  // of the transaction that is to be parked next
   while (group.run.done < group.transactions.size()) {
     Transaction& transaction = *group.transactions[group.run.done];
     parts_.state.set("EXECUTE TRANSACTION");
@@ -234,9 +255,10 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
     }
     std::optional<ConflictResolver> resolver;
     if (settles) resolver.emplace(*parts_.session, executor, policies, parts_.shared.stream_id, transaction);
-    THALWEG_ASSIGN(const Refusal refusal,
-                   execute_one(transaction, why ? &*why : nullptr, resolver ? &*resolver : nullptr));
+    THALWEG_ASSIGN(const Refusal refusal, why ? park_one(transaction, *why, conflict ? &*conflict : nullptr)
+                                              : execute_one(transaction, resolver ? &*resolver : nullptr));
     if (!refusal) {
+      conflict.reset();
       if (why) {
         transaction.parked_with = why;
         parked.add(transaction.hashes());
@@ -264,6 +286,7 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
       continue;
     }
     if (why || !is_about_data(error.code)) {
+      if (conflict) transaction.parked_with.reset();  // it is found again, for the log
       group.run.error = std::move(error);
       return {};
     }
@@ -274,10 +297,13 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
     const ErrorDecision decision = policies.decide(error, transaction.retries);
     settles = false;
     if (const auto kind = conflict_of(*refusal, error); kind && decision.action != ErrorAction::retry) {
-      const std::array conflict{ConflictResolver::Settled{.table = refusal->table, .kind = *kind}};
-      parts_.counts.take(conflict);
+      const std::array counted{ConflictResolver::Settled{.table = refusal->table, .kind = *kind}};
+      parts_.counts.take(counted);
     }
     if (decision.action == ErrorAction::park) {
+      if (const auto kind = conflict_of(*refusal, error)) {
+        conflict = {.failure = *refusal, .change = executor.failed_change(), .kind = *kind};
+      }
       transaction.parked_with = std::move(error);  // comes round again, to be parked
       transaction.failure = {.change = executor.failed_change(), .named = refusal->named};
       continue;

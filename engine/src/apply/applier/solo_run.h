@@ -24,8 +24,12 @@ class SoloRun {
   base::Result<void> execute_together(Group& group);
   base::Result<void> execute_singly(Group& group);
   // `resolver`: settles rows that fail; null: the first one that does fails the transaction.
-  base::Result<Refusal> execute_one(const Transaction& transaction, const base::Error* park_why,
-                                    ConflictResolver* resolver);
+  base::Result<Refusal> execute_one(const Transaction& transaction, ConflictResolver* resolver);
+  // `conflict`: of the transaction, for the conflict log; null: it is parked for another reason.
+  base::Result<Refusal> park_one(const Transaction& transaction, const base::Error& why,
+                                 const ParkedConflict* conflict);
+  // Commits what was not refused, and rolls back what was.
+  base::Result<Refusal> end_one(const Transaction& transaction, Refusal refusal);
   base::Result<Refusal> commit(LsnRange range);
   // False: roll back instead.
   bool await_turn(const Group& group);

@@ -24,6 +24,7 @@ const ACTIONS: Record<LoggedChange["action"], string> = {
   discard: "left out",
   overwrite: "overwritten",
   skip: "skipped",
+  park: "its transaction was parked",
   maximum: "the higher value won",
   minimum: "the lower value won",
   latest: "the later row won",
