@@ -341,9 +341,12 @@ async def test_a_value_that_comes_cut_is_never_taken_for_whole(
     refused = await operator.delete(f"{path}/1", params=why)
     assert (refused.status_code, refused.json()["code"], engine.deleted) == (409, "not_kept_whole", [])
     assert "of a value of amount in orders, the engine tells 1.0 KiB of 4.0 KiB" in refused.json()["detail"]
+    entry = await discarded_of(admin, stream["id"])
+    assert entry["sentence"] == "Parked transaction 1 discarded: refused"
     assert (await operator.delete(f"{path}/1", params={**why, "partly": True})).status_code == 204
     entry = await discarded_of(admin, stream["id"])
     assert (entry["after"]["changes_kept"], entry["after"]["values_cut"]) == (250, 1)
+    assert entry["sentence"] == "Parked transaction 1 discarded, 1 of its values cut"
     changes = await kept_of(admin, entry)
     assert [change["number"] for change in changes if change["columns"][1]["wanted"]["cut"]] == [120]
     engine.deleted.clear()

@@ -122,7 +122,8 @@ class _Keeping:
         before = self._entry.before or {}
         total = before.get("changes_total")
         await self._context.session.execute(delete(AuditChangesRow).where(AuditChangesRow.audit_id == self._entry.id))
-        self._entry.after = {**(self._entry.after or {}), "changes_kept": 0, "refused": "not_kept_whole"}
+        facts = {name: fact for name, fact in (self._entry.after or {}).items() if name != "values_cut"}
+        self._entry.after = {**facts, "changes_kept": 0, "refused": "not_kept_whole"}
         await self._context.release()
         many = f"its {total:,} changes" if total is not None else "its changes"
         why = before.get("changes_unreadable") or self._first_cut
@@ -130,7 +131,8 @@ class _Keeping:
             "not_kept_whole",
             f"The audit log cannot keep all of {many}" + (f": {why}" if why else "."),
             "Execute the transaction, or discard it with `partly` (--partly) if the audit log may keep a part of it: "
-            f"{KEPT_CHANGES_MAX:,} changes at most, as far as they can be read in {KEEPING_SECONDS_MAX:.0f} s.",
+            f"{KEPT_CHANGES_MAX:,} changes and {KEPT_BYTES_MAX // 2**20} MiB at most, as far as they can be read in "
+            f"{KEEPING_SECONDS_MAX:.0f} s.",
         )
 
     def _has_come_to_the_end_of(self, page: ParkedContents) -> bool:
