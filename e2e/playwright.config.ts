@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { defineConfig, type ReporterDescription } from "@playwright/test";
+import { patience } from "./environment/patience.ts";
 import { SESSION_FILE, stack } from "./environment/stack.ts";
 
 const reporters: ReporterDescription[] = [["list"]];
@@ -14,19 +15,21 @@ export default defineConfig({
   fullyParallel: false,
   forbidOnly: Boolean(process.env.CI),
   retries: 0,
-  timeout: 150_000,
-  expect: { timeout: 30_000 },
+  // The only waits of journeys, but for those that are an assertion, or one of several attempts.
+  timeout: patience(300_000),
+  expect: { timeout: patience(90_000), toPass: { timeout: patience(90_000) } },
   use: {
     baseURL: stack.consoleUrl,
     viewport: { width: 1280, height: 800 },
     colorScheme: "light",
     locale: "en-GB",
     timezoneId: "UTC",
-    actionTimeout: 30_000,
+    actionTimeout: patience(30_000),
     screenshot: "only-on-failure",
     // Without pictures of each frame: on a machine without a graphics card they cost more than the page itself.
     trace: { mode: "retain-on-failure", screenshots: false, snapshots: true, sources: true },
     launchOptions: {
+      timeout: patience(60_000),
       executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
       // Root needs --no-sandbox; the others keep the browser from calling hosts that no journey visits.
       args: [
@@ -52,7 +55,6 @@ export default defineConfig({
       name: "a11y",
       testMatch: "a11y/*.spec.ts",
       dependencies: ["login"],
-      timeout: 240_000,
       use: { storageState: SESSION_FILE, trace: "off" },
     },
     {

@@ -3,6 +3,7 @@
 # usage: e2e/run.sh [PLAYWRIGHT-ARGUMENT...]
 #   RESULTS=directory    also writes a JUnit file there
 #   E2E_SCREENSHOTS=1    also writes docs/images
+#   E2E_PATIENCE=factor  waits longer, as a slow machine needs it (scripts/slow_machine.sh)
 #   E2E_KEEP=1           leaves the stack running, and uses one that runs
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -19,14 +19,14 @@ for name in store redis engine api collector source destination relay load; do
   [[ -n $pid ]] || { echo "$name does not run" >&2; exit 1; }
   [[ $(stat --format=%u "/proc/$pid") != 0 ]] || { echo "$name runs as root" >&2; exit 1; }
   kill -KILL "$pid"
-  wait_until 30 "$name comes again after it was killed" came_again "$name" "$pid"
+  wait_until 120 "$name comes again after it was killed" came_again "$name" "$pid"
 done
 # Its store recovers from the kill: PostgreSQL flushes every file of the cluster first, one by one.
-wait_until 300 "the API is ready" answers "$THALWEG_API_URL/readyz"
-run_rest wait-replicating "$DEMO_STREAM" 120
+wait_until 600 "the API is ready" answers "$THALWEG_API_URL/readyz"
+run_rest wait-replicating "$DEMO_STREAM" 600
 # A demo of an older version was registered with its destination's own address: 'make up' leads it over the relay.
 secret destination-thalweg | run_rest move-database "$THALWEG_RELAY_HOST" "$THALWEG_RELAY_PORT" demo thalweg \
   "$THALWEG_DESTINATION_HOST" "$THALWEG_DESTINATION_PORT" >/dev/null
 lead_over_relay | grep --quiet "warehouse is reached at $THALWEG_RELAY_HOST:$THALWEG_RELAY_PORT"
-run_rest wait-replicating "$DEMO_STREAM" 120
+run_rest wait-replicating "$DEMO_STREAM" 600
 echo "every service runs without root's rights, and came again after it was killed"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs a command as on a slow machine: half of one core, and a disk that takes 50 ms for each flush. For suites of the release
-# tree: what passes only where the machine is fast fails here. Root only: the kernel counts the processor time (cgroups).
-# usage: [FLUSH_SECONDS=0.05] scripts/slow_machine.sh COMMAND [ARGUMENT...]
+# tree: what passes only where the machine is fast fails here. Journeys wait E2E_PATIENCE times as long as usual.
+# Root only: the kernel counts the processor time (cgroups).
+# usage: [FLUSH_SECONDS=0.05] [E2E_PATIENCE=4] scripts/slow_machine.sh COMMAND [ARGUMENT...]
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 source "$THALWEG_ROOT/scripts/lib/steps.sh"
@@ -38,4 +39,5 @@ chmod 644 "$seconds" # for PostgreSQL's user
 group=$(make_group) || { echo "no group with a processor quota can be made here: be root, and mount the controller 'cpu'" >&2; exit 1; }
 trap 'rm -f "$seconds"; rmdir "$group" || true' EXIT
 echo "${FLUSH_SECONDS:-0.05}" >"$seconds"
+export E2E_PATIENCE=${E2E_PATIENCE:-4}
 LD_PRELOAD=$library SLOW_DISK_SECONDS=$seconds bash -c 'echo $$ >"$0/cgroup.procs" && exec taskset --cpu-list 0 "$@"' "$group" "$@"

@@ -23,7 +23,7 @@ step "place the code" "read the log above" copy_code
 step "start store" "$logs" start_cluster store
 step "start redis" "$logs; port $THALWEG_REDIS_PORT must be free" start_redis
 step "migrate store" "$logs" migrate_store
-step "start engine" "$logs; port $THALWEG_ENGINE_PORT must be free" start_service engine 120 answers "$THALWEG_ENGINE_URL/healthz"
+step "start engine" "$logs; port $THALWEG_ENGINE_PORT must be free" start_service engine 300 answers "$THALWEG_ENGINE_URL/healthz"
 step "start api" "$logs; port $THALWEG_API_PORT must be free" start_api
 step "start collector" "$logs" start_service collector 0
 step "make admin" "'make admin-password' makes a new password" make_admin

@@ -103,6 +103,10 @@ def test_every_action_has_a_sentence() -> None:
         ("stream_errors_delete", {"id": 7}, {"destination_id": "w"}, "Parked transaction 7 discarded"),
         ("stream_errors_delete", {"id": 7}, {"finished": True}, "Parked transaction 7 discarded"),
         (
+            "stream_errors_delete", {"id": 7}, {"finished": True, "values_cut": 1200},
+            "Parked transaction 7 discarded, 1,200 of its values cut",
+        ),
+        (
             "stream_errors_delete", {"id": 7}, {"finished": False},
             "Parked transaction 7 discarded: the end is not known",
         ),

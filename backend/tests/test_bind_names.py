@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.engine_double import CONTRACT
+from tests.support.contract import CONTRACT
 from thalweg.kernel.bind_names import BindFault, bind_names
 
 CASES: list[dict[str, Any]] = json.loads((CONTRACT / "bind-names.cases.json").read_text())["cases"]

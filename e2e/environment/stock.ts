@@ -48,10 +48,7 @@ export const stock = {
     await expect
       .poll(
         async () => (await (await request.get(`/api/v1/streams/${stream_id}`, { headers })).json()).phase,
-        {
-          message: "the stream replicates",
-          timeout: 60_000,
-        },
+        { message: "the stream replicates" },
       )
       .toBe("REPLICATING");
     await this.atDestination("DROP INDEX IF EXISTS stock_by_id");

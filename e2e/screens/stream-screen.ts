@@ -40,14 +40,14 @@ export class StreamScreen {
     return this.shell.heading(stream).locator("xpath=..");
   }
 
-  async expectPhase(stream: string, phase: string | RegExp, timeout = 45_000): Promise<void> {
-    await expect(this.header(stream)).toContainText(phase, { timeout });
+  async expectPhase(stream: string, phase: string | RegExp): Promise<void> {
+    await expect(this.header(stream)).toContainText(phase);
   }
 
   /** Health says so from the request on; the phase once the queue is drained. */
   async expectStopped(stream: string): Promise<void> {
     await this.expectPhase(stream, "Stopped");
-    await expect(this.header(stream)).not.toContainText(/Replicating|Draining/, { timeout: 45_000 });
+    await expect(this.header(stream)).not.toContainText(/Replicating|Draining/);
   }
 
   async tab(name: RegExp): Promise<void> {

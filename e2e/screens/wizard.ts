@@ -1,4 +1,5 @@
 import { expect, type Locator, type Page } from "@playwright/test";
+import { patience } from "../environment/patience.ts";
 
 const STEPS = ["Source", "Destination", "Tables", "Preflight", "Parameters", "Review"] as const;
 type Step = (typeof STEPS)[number];
@@ -44,10 +45,10 @@ export class Wizard {
       if (!(await field.isVisible())) {
         await this.page
           .getByRole("button", { name: `Add ${kind.toLowerCase()} pattern` })
-          .click({ timeout: 2000 });
+          .click({ timeout: patience(2000) });
       }
-      await field.fill(schema, { timeout: 2000 });
-    }).toPass({ timeout: 30_000 });
+      await field.fill(schema, { timeout: patience(2000) });
+    }).toPass();
     await this.page.getByRole("textbox", { name: `${label}, table` }).fill(table);
   }
 

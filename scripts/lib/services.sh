@@ -132,7 +132,7 @@ start_api() {
       "both out everywhere; then 'make down' and 'make up'"
     return 1
   fi
-  start_service api 120 answers "$THALWEG_API_URL/healthz"
+  start_service api 300 answers "$THALWEG_API_URL/healthz"
 }
 
 # service_version NAME : one hash over what API, collector, engine or relay would be started from now: its code, and settings.env.
@@ -188,18 +188,18 @@ start_cluster() {
     fi
     wait_for_port "$(cluster_port "$1")"
   fi
-  start_service "$1" 60 cluster_accepts "$1"
+  start_service "$1" 300 cluster_accepts "$1"
 }
 
 # Through it, the destination answers.
 start_relay() {
   daemon_pid relay >/dev/null || wait_for_port "$THALWEG_RELAY_PORT"
-  start_service relay 120 "$THALWEG_PG_BIN/pg_isready" --quiet --host="$THALWEG_RELAY_HOST" --port="$THALWEG_RELAY_PORT"
+  start_service relay 300 "$THALWEG_PG_BIN/pg_isready" --quiet --host="$THALWEG_RELAY_HOST" --port="$THALWEG_RELAY_PORT"
 }
 
 start_redis() {
   daemon_pid redis >/dev/null || wait_for_port "$THALWEG_REDIS_PORT"
-  start_service redis 60 redis_answers
+  start_service redis 300 redis_answers
 }
 
 migrate_store() {
@@ -278,5 +278,5 @@ make_demo_stream() {
   secret destination-thalweg |
     run_rest database warehouse "$THALWEG_RELAY_HOST" "$THALWEG_RELAY_PORT" demo thalweg
   run_rest stream "$DEMO_STREAM" shop public warehouse
-  run_rest wait-replicating "$DEMO_STREAM" 120
+  run_rest wait-replicating "$DEMO_STREAM" 600
 }

@@ -264,7 +264,7 @@ async def test_a_part_of_a_transaction_is_kept_only_where_that_is_asked_for(
     engine.changes = 250
     change = len(json.dumps((await operator.get(f"{path}/1")).json()["changes"][0]))
     for limit, value, kept in (
-        ("KEPT_CHANGES_MAX", 240, 240), ("KEPT_CHARACTERS_MAX", 120 * change, 120), ("KEEPING_SECONDS_MAX", -1, 100),
+        ("KEPT_CHANGES_MAX", 240, 240), ("KEPT_BYTES_MAX", 120 * change, 120), ("KEEPING_SECONDS_MAX", -1, 100),
     ):  # fmt: skip
         with monkeypatch.context() as limited:
             limited.setattr(f"thalweg.features.streams.discarding.{limit}", value)
@@ -284,11 +284,81 @@ async def test_a_part_of_a_transaction_is_kept_only_where_that_is_asked_for(
         assert [json.loads(change)["number"] for change in changes] == list(range(1, len(changes) + 1))
 
 
+async def kept_of(admin: httpx.AsyncClient, entry: dict[str, Any]) -> list[dict[str, Any]]:
+    answer = await admin.get(f"/api/v1/audit/{entry['id']}:changes")
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+async def test_the_audit_log_keeps_whole_values(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream, path = await queue_of(operator, registered)
+    engine.changes = 250
+    engine.texts = {1: "9" * 300_000, 130: "8" * 2000, 250: "7" * 5_000_000}
+    assert (await operator.delete(f"{path}/1", params={"reason": "entered twice"})).status_code == 204
+    entry = await discarded_of(admin, stream["id"])
+    assert (entry["after"]["changes_kept"], "values_cut" in entry["after"]) == (250, False)
+    first = entry["before"]["changes"][0]["columns"][1]["wanted"]
+    assert (first["text"], first["cut"], first["bytes"]) == ("9" * 1024, True, 300_000), "lists stay short"
+    changes = await kept_of(admin, entry)
+    assert [change["number"] for change in changes] == list(range(1, 251))
+    for number, text in engine.texts.items():
+        wanted = changes[number - 1]["columns"][1]["wanted"]
+        assert (wanted["text"] == text, wanted["cut"]) == (True, False)
+
+
+@pytest.mark.parametrize("whole_page", [1, 7, 60])
+async def test_pages_that_large_values_end_early_lose_no_change(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    whole_page: int,
+) -> None:  # fmt: skip
+    stream, path = await queue_of(operator, registered)
+    engine.changes, engine.whole_page = 130, whole_page
+    assert (await operator.delete(f"{path}/1", params={"reason": "entered twice"})).status_code == 204
+    changes = await kept_of(admin, await discarded_of(admin, stream["id"]))
+    assert [change["number"] for change in changes] == list(range(1, 131))
+
+
+async def test_an_engine_that_opens_others_is_asked_again(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    _, path = await queue_of(operator, registered)
+    engine.changes, engine.busy_openings = 900, 3
+    assert (await operator.delete(f"{path}/1", params={"reason": "entered twice"})).status_code == 204
+    assert engine.deleted == [1]
+
+
+@pytest.mark.parametrize("older", [True, False])
+async def test_a_value_that_comes_cut_is_never_taken_for_whole(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    older: bool,
+) -> None:  # fmt: skip
+    """An engine of an earlier version refuses to tell more; a later one has a bound."""
+    stream, path = await queue_of(operator, registered)
+    engine.changes, engine.texts = 250, {120: "9" * 4096}
+    engine.knows_whole, engine.always_cut = not older, {120}
+    why = {"reason": "entered twice"}
+    refused = await operator.delete(f"{path}/1", params=why)
+    assert (refused.status_code, refused.json()["code"], engine.deleted) == (409, "not_kept_whole", [])
+    assert "of a value of amount in orders, the engine tells 1.0 KiB of 4.0 KiB" in refused.json()["detail"]
+    entry = await discarded_of(admin, stream["id"])
+    assert entry["sentence"] == "Parked transaction 1 discarded: refused"
+    assert (await operator.delete(f"{path}/1", params={**why, "partly": True})).status_code == 204
+    entry = await discarded_of(admin, stream["id"])
+    assert (entry["after"]["changes_kept"], entry["after"]["values_cut"]) == (250, 1)
+    assert entry["sentence"] == "Parked transaction 1 discarded, 1 of its values cut"
+    changes = await kept_of(admin, entry)
+    assert [change["number"] for change in changes if change["columns"][1]["wanted"]["cut"]] == [120]
+    engine.deleted.clear()
+    engine.texts = {}
+    assert (await operator.delete(f"{path}/1", params=why)).status_code == 204, "short values are whole"
+
+
 async def test_an_older_engine_shows_only_the_first_changes(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
     _, path = await queue_of(operator, registered)
-    engine.changes, engine.knows_pages = 250, False
+    engine.changes, engine.knows_pages, engine.knows_whole = 250, False, False
     refused = (await operator.delete(f"{path}/1", params={"reason": "an older engine"})).json()
     assert (refused["code"], engine.deleted) == ("not_kept_whole", [])
     engine.changes = 100

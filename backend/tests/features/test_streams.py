@@ -9,7 +9,8 @@ import pytest
 from sqlalchemy import text
 
 from tests.conftest import Sides
-from tests.support.engine_double import CONTRACT, EngineDouble, example
+from tests.support.contract import CONTRACT
+from tests.support.engine_double import EngineDouble, example
 from thalweg.engine_client.parked_documents import ParkedContents
 from thalweg.features.streams.audited_changes import ENTRY_CHARACTERS_MAX, bounded
 from thalweg.features.streams.parameters import check_destination_parameters, load_parameters

@@ -5,7 +5,6 @@ import copy
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -18,18 +17,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from tests.support.contract import example
+from tests.support.parked_changes import ParkedChanges
 from tests.support.searches_double import SearchesDouble
 from thalweg.engine_client.error_codes import ErrorCode
 
-CONTRACT = Path(__file__).resolve().parents[3] / "engine" / "contract"
 TOKEN = "the-engine-s-control-token"
 CAUSES = {"apply_failed": "23a5", "parked_behind": "be41"}
 """Of the transactions in its error queue: their codes, and the causes' ids."""
 SHARED = ("status", "phase", "error", "retry_at")
-
-
-def example(name: str) -> dict[str, Any]:
-    return dict(json.loads((CONTRACT / f"{name}.example.json").read_text()))
 
 
 def _components_of(destination: dict[str, Any], whole: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -50,10 +46,11 @@ class Identity:
     not_after: datetime
 
 
-class EngineDouble:
+class EngineDouble(ParkedChanges):
     """`phase`, `status` and `error` say what it reports for every stream that is desired ENABLED."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.desired: dict[str, Any] = {"revision": 0, "streams": []}
         self.documents: list[dict[str, Any]] = []
         self.status, self.phase = "ENABLED", "REPLICATING"
@@ -75,8 +72,6 @@ class EngineDouble:
         self.edits: dict[int, dict[str, Any]] = {}
         """By the change's number, of any transaction."""
         self.knows_edits = True
-        self.knows_pages = True
-        self.changes = 1
         self.edited_meanwhile: dict[int, dict[str, Any]] = {}
         """By somebody else, after the control plane has looked and before it decides."""
         self.ticks = 0
@@ -509,15 +504,13 @@ class EngineDouble:
         if error_id > self.parked:
             return self._refuse(404, "unknown_error_transaction", "There is none.")
         await asyncio.sleep(self.contents_take)
-        after, limit = int(request.query_params.get("after", "0")), int(request.query_params.get("limit", "100"))
-        if not self.knows_pages:
-            after, limit = 0, 100
-        contents = self._opened(error_id)
-        (change,) = contents["changes"]
-        numbers = list(range(after + 1, min(after + limit, self.changes) + 1))
-        changes = [{**change, "number": number} for number in numbers]
-        next_after = numbers[-1] if numbers and numbers[-1] < self.changes else None
-        return JSONResponse({**contents, "changes_total": self.changes, "changes": changes, "next_after": next_after})
+        if self.busy_openings:
+            self.busy_openings -= 1
+            return self._refuse(503, "database_busy", "Other parked transactions are being opened or tried")
+        whole = "whole" in request.query_params
+        if whole and not self.knows_whole:
+            return self._refuse(400, "invalid_request", "The parameters are after and limit")
+        return JSONResponse({**self._opened(error_id), **self.changes_page(request.query_params, whole=whole)})
 
     def _opened(self, error_id: int) -> dict[str, Any]:
         contents = example("error-contents")

@@ -57,7 +57,7 @@ SENTENCES = {
     "slots_drop": "Replication slot dropped",
     "stream_conflicts_export": "Conflict log exported",
     "stream_conflicts_get": "Rows of conflict {conflict} looked at",
-    "stream_errors_delete": "Parked transaction {error} discarded",
+    "stream_errors_delete": "Parked transaction {error} discarded{cut}",
     "stream_errors_dry_run": "Parked transaction {error} tried{as_role} and rolled back{outcome}",
     "stream_errors_edit": "Change {change} of parked transaction {error} given other values",
     "stream_errors_execute": "Parked transaction {error} executed again{as_role}{executed}",
@@ -119,6 +119,7 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
             copied_at=facts.get("copied_at"),
             as_role=f" as {facts['role']}" if facts.get("role") else "",
             outcome=_outcome(facts),
+            cut=_cut(facts.get("values_cut") or 0),
             executed=_executed(facts) if action.startswith("stream_errors_execute") else "",
         ).split()
     )
@@ -127,6 +128,13 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
         return sentence if facts.get("finished", True) else f"{sentence}: the end is not known"
     failed = action.startswith("stream_errors_execute") and refused.startswith("apply_")
     return f"{sentence}: failed again ({refused})" if failed else f"{sentence}: refused"
+
+
+def _cut(values: int) -> str:
+    """Counts those that the audit log keeps."""
+    if not values:
+        return ""
+    return f", {values:,} of its values cut"
 
 
 def _outcome(facts: dict[str, Any]) -> str:

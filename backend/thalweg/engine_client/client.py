@@ -154,11 +154,15 @@ class EngineClient:
         return await self._read(ParkedErrors, "GET", f"{_path(stream_id, destination)}/errors?{query}")
 
     async def error_contents(
-        self, stream_id: str, destination: str, error_id: int, after: int = 0, limit: int = CHANGES_MAX
-    ) -> ParkedContents:
-        """The changes with higher numbers than `after`. Older engines give the first ones, whatever is asked for."""
+        self, stream_id: str, destination: str, error_id: int, after: int = 0, limit: int = CHANGES_MAX,
+        *, whole: bool = False,
+    ) -> ParkedContents:  # fmt: skip
+        """The changes with higher numbers than `after`. `whole`: values beyond 1 KiB too, up to 32 MiB of a change;
+        there may be fewer changes then. Older engines give the first ones, whatever is asked for, and refuse `whole`
+        with status 400 and invalid_request."""
         patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
         path = f"{_path(stream_id, destination)}/errors/{error_id}?after={after}&limit={limit}"
+        path += "&whole=1" if whole else ""
         return await patient._read(ParkedContents, "GET", path)
 
     async def error_tree(self, stream_id: str, destination: str, error_id: int, after: int, limit: int) -> ParkedTree:

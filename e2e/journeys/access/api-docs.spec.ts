@@ -31,7 +31,7 @@ test("the API's reference is drawn without internet, under the console's own pol
       drawn.add(id.replaceAll("\u200b", "").trim());
     await page.mouse.wheel(0, 300);
     expect(drawn.size).toBe(operations.length);
-  }).toPass({ intervals: [50], timeout: 60_000 });
+  }).toPass({ intervals: [50] });
   expect([...drawn].sort()).toEqual(operations.sort());
 
   await page.getByPlaceholder("Filter by tag or path").fill("databases");

@@ -1,6 +1,7 @@
 // A price that somebody has spoiled: the log tells who changed it from what to what, and gives the SQL that undoes it.
 import { expect, type Page, test } from "@playwright/test";
 import { expectAccessible } from "../../a11y/accessible.ts";
+import { patience } from "../../environment/patience.ts";
 import { sql } from "../../environment/postgres.ts";
 import { RUN, stack } from "../../environment/stack.ts";
 import { registerPair } from "../../screens/database-form.ts";
@@ -50,7 +51,7 @@ test("a stream with log mining comes from the wizard", async ({ page }) => {
   await wizard.goOnTo("Review");
   await page.getByLabel("Stream name").fill(stream);
   await wizard.create.click();
-  await new StreamScreen(page).expectPhase(stream, "Replicating", 60_000);
+  await new StreamScreen(page).expectPhase(stream, "Replicating");
 });
 
 test("the log tells what became of a row, and the SQL brings it back", async ({ page }) => {
@@ -63,8 +64,8 @@ test("the log tells what became of a row, and the SQL brings it back", async ({ 
   // A commit of a moment ago may not be mined yet.
   await expect(async () => {
     await page.getByRole("button", { name: "Search", exact: true }).click();
-    await expect(found).toContainText("55.00 → 0.00", { timeout: 5000 });
-  }).toPass({ timeout: 60_000 });
+    await expect(found).toContainText("55.00 → 0.00", { timeout: patience(5000) });
+  }).toPass();
   await expect(found.getByRole("row")).toHaveCount(1 + 2);
   await expectAccessible(page, "Changes that were found");
 
@@ -78,9 +79,7 @@ test("the log tells what became of a row, and the SQL brings it back", async ({ 
 
   await atSource(undo);
   expect(await atSource(PRICE)).toBe("55.00|as agreed");
-  await expect
-    .poll(() => sql(stack.destination, destination.dbname, PRICE), { timeout: 60_000 })
-    .toBe("55.00|as agreed");
+  await expect.poll(() => sql(stack.destination, destination.dbname, PRICE)).toBe("55.00|as agreed");
 });
 
 test("what was found goes into a file, and as one script", async ({ page }) => {
@@ -108,9 +107,9 @@ test("its stream and databases go, and leave nothing at the source", async ({ pa
   const dialog = page.getByRole("dialog", { name: "Delete stream" });
   await dialog.getByLabel(`Type ${stream} to confirm`).fill(stream);
   await dialog.getByRole("button", { name: "Delete", exact: true }).click();
-  await expect(page.getByRole("link", { name: stream, exact: true })).toHaveCount(0, { timeout: 60_000 });
+  await expect(page.getByRole("link", { name: stream, exact: true })).toHaveCount(0);
   const slots = "SELECT count(*) FROM pg_replication_slots WHERE slot_type = 'physical'";
-  await expect.poll(() => atSource(slots), { timeout: 60_000 }).toBe("0");
+  await expect.poll(() => atSource(slots)).toBe("0");
 
   await page.goto("/databases");
   for (const { name } of [source, destination]) {

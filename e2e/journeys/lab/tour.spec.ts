@@ -1,11 +1,10 @@
 // The tour that the overview offers: more load arrives, a real cause makes the demo slow, the advisor names it, and all is
 // as before with one click.
 import { expect, test } from "@playwright/test";
+import { patience } from "../../environment/patience.ts";
 import { sql } from "../../environment/postgres.ts";
 import { stack } from "../../environment/stack.ts";
 import { LabScreen } from "../../screens/lab-screen.ts";
-
-test.setTimeout(240_000);
 
 const headers = { Authorization: `Bearer ${stack.apiToken()}` };
 const triggers = () =>
@@ -33,15 +32,15 @@ test("a slow trigger of the lab is named by the advisor within a minute, and gon
   await expect(trigger.getByRole("timer")).toContainText(/ends by itself in (10:00|9:\d\d)/);
   await expect(lab.verdict).toContainText(
     "A trigger fires for every change that is applied to public.pgbench_accounts",
-    { timeout: 60_000 },
+    { timeout: patience(60_000) },
   );
   expect(await triggers()).toBe("lab_check_account");
   await page.screenshot({ path: test.info().outputPath("named.png"), fullPage: true });
 
   await trigger.getByRole("button", { name: "Back to normal" }).click();
-  await expect(trigger).toContainText("Off", { timeout: 60_000 });
+  await expect(trigger).toContainText("Off");
   expect(await triggers()).toBe("");
-  await expect(lab.verdict).toContainText("No bottleneck", { timeout: 60_000 });
+  await expect(lab.verdict).toContainText("No bottleneck");
 });
 
 test("a slow network is named by the advisor, with its round trip, and quick again with one click", async ({
@@ -49,21 +48,20 @@ test("a slow network is named by the advisor, with its round trip, and quick aga
 }) => {
   const lab = new LabScreen(page);
   await lab.open();
-  await expect(lab.verdict).toContainText("No bottleneck", { timeout: 60_000 });
+  await expect(lab.verdict).toContainText("No bottleneck");
   const network = lab.cause("Slow network");
   await network.getByRole("slider", { name: "Delay each way, in milliseconds" }).focus();
   await page.keyboard.press("End");
   await expect(network).toContainText("100 ms delay each way");
   await network.getByRole("button", { name: "Make it slow" }).click();
-  await expect(network).toContainText("On", { timeout: 30_000 });
-  await expect(lab.verdict).toContainText("The network to warehouse is slow", { timeout: 60_000 });
+  await expect(network).toContainText("On");
+  await expect(lab.verdict).toContainText("The network to warehouse is slow");
   await page.screenshot({ path: test.info().outputPath("network.png"), fullPage: true });
 
   // The stream's own page says the same: it too knows what the databases say.
   await page.getByRole("region", { name: "The advisor's verdict" }).getByRole("link").first().click();
   await expect(page.getByRole("status", { name: "Health of the stream" })).toContainText(
     "The network to warehouse is slow",
-    { timeout: 30_000 },
   );
   await expect(page.getByRole("region", { name: "Findings" })).toContainText(
     "The network to warehouse is slow",
@@ -72,8 +70,8 @@ test("a slow network is named by the advisor, with its round trip, and quick aga
   await lab.open();
 
   await network.getByRole("button", { name: "Back to normal" }).click();
-  await expect(network).toContainText("Off", { timeout: 60_000 });
-  await expect(lab.verdict).toContainText("No bottleneck", { timeout: 60_000 });
+  await expect(network).toContainText("Off");
+  await expect(lab.verdict).toContainText("No bottleneck");
 });
 
 test("the load follows the slider", async ({ page }) => {
@@ -98,11 +96,9 @@ test("the load follows the slider", async ({ page }) => {
   await expect(async () => {
     idle = await committedSoon();
     expect(idle).toBeLessThan(150);
-  }).toPass({ timeout: 30_000 });
+  }).toPass();
   await page.getByRole("button", { name: "All back to normal" }).click();
   await expect(page.getByText(/100 transactions a second – the usual load/)).toBeVisible();
   // A slow disk does not let the source commit as many as the load wants.
-  await expect(async () => expect(await committedSoon()).toBeGreaterThan(2 * idle)).toPass({
-    timeout: 30_000,
-  });
+  await expect(async () => expect(await committedSoon()).toBeGreaterThan(2 * idle)).toPass();
 });

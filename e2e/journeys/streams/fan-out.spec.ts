@@ -23,9 +23,9 @@ const entries = (end: { dbname: string }) =>
 const write = (first: number, last: number) =>
   atSource(`INSERT INTO entry SELECT n, n % 97, md5(n::text) FROM generate_series(${first}, ${last}) n`);
 
-async function expectSame(end: { dbname: string }, timeout = 30_000): Promise<void> {
+async function expectSame(end: { dbname: string }): Promise<void> {
   const wanted = await atSource("SELECT count(*) || ' ' || sum(amount) FROM entry");
-  await expect.poll(() => entries(end), { message: `entries of ${end.dbname}`, timeout }).toBe(wanted);
+  await expect.poll(() => entries(end), { message: `entries of ${end.dbname}` }).toBe(wanted);
 }
 
 /** Its server turns everybody away, and ends who is there. */
@@ -90,10 +90,10 @@ test("the wizard makes a stream with two destinations, and both get the rows", a
   await wizard.goOnTo("Review");
   await page.getByLabel("Stream name").fill(STREAM);
   await wizard.create.click();
-  await expect(new Shell(page).heading(STREAM)).toBeVisible({ timeout: 60_000 });
+  await expect(new Shell(page).heading(STREAM)).toBeVisible();
 
   const stream = new StreamScreen(page);
-  await stream.expectPhase(STREAM, "Replicating", 60_000);
+  await stream.expectPhase(STREAM, "Replicating");
   await write(501, 600);
   for (const end of ends) await expectSame(end);
   await expect(stream.component("Capture")).toContainText(/thalweg_output|pgoutput/);
@@ -124,9 +124,9 @@ test("a destination that is away holds up nobody; back again, it catches up", as
   await write(10_001, 40_000);
   await expectSame(archive);
   const away = stream.destination(reports.name);
-  await expect(away).toContainText("Retrying", { timeout: 60_000 });
+  await expect(away).toContainText("Retrying");
   const backlog = away.getByRole("meter", { name: `Backlog of ${reports.name} on disk` });
-  await expect(backlog).toHaveAttribute("aria-valuetext", /^(?!0\s)[\d.]+\s\S+ of 10/u, { timeout: 60_000 });
+  await expect(backlog).toHaveAttribute("aria-valuetext", /^(?!0\s)[\d.]+\s\S+ of 10/u);
   const told = page.getByRole("alert").filter({ hasText: `${reports.name}: ` });
   await expect(told).toBeVisible();
   await expect(away).toContainText("See the fix at the top of the page.");
@@ -136,8 +136,8 @@ test("a destination that is away holds up nobody; back again, it catches up", as
 
   await attach(reports);
   await away.getByRole("button", { name: `Retry ${reports.name}` }).click();
-  await expectSame(reports, 60_000);
-  await expect(away).toContainText("Replicating", { timeout: 60_000 });
+  await expectSame(reports);
+  await expect(away).toContainText("Replicating");
   await expect(told).toHaveCount(0);
 });
 
@@ -148,7 +148,7 @@ test("an operator drops it by name, and the other goes on", async ({ page }) => 
   const dialog = page.getByRole("dialog", { name: "Drop destination" });
   await dialog.getByLabel(`Type ${reports.name} to confirm`).fill(reports.name);
   await dialog.getByRole("button", { name: "Drop", exact: true }).click();
-  await expect(stream.destination(reports.name)).toHaveCount(0, { timeout: 60_000 });
+  await expect(stream.destination(reports.name)).toHaveCount(0);
   await write(50_001, 50_100);
   await expectSame(archive);
   expect(await entries(reports)).not.toBe(await entries(archive));
@@ -157,5 +157,5 @@ test("an operator drops it by name, and the other goes on", async ({ page }) => 
   const deletion = page.getByRole("dialog", { name: "Delete stream" });
   await deletion.getByLabel(`Type ${STREAM} to confirm`).fill(STREAM);
   await deletion.getByRole("button", { name: "Delete", exact: true }).click();
-  await expect(page.getByRole("link", { name: STREAM, exact: true })).toHaveCount(0, { timeout: 60_000 });
+  await expect(page.getByRole("link", { name: STREAM, exact: true })).toHaveCount(0);
 });

@@ -49,7 +49,7 @@ test("the wizard asks for the consent, and the preflight says what it means", as
   );
   await page.getByLabel("Stream name").fill(stream);
   await wizard.create.click();
-  await new StreamScreen(page).expectPhase(stream, "Replicating", 60_000);
+  await new StreamScreen(page).expectPhase(stream, "Replicating");
 });
 
 test("its inserts and truncates come, its updates and deletes do not", async ({ page }) => {
@@ -57,7 +57,7 @@ test("its inserts and truncates come, its updates and deletes do not", async ({ 
     UPDATE entries SET line = 'a change' WHERE at = 1;
     DELETE FROM entries WHERE at = 2;
     INSERT INTO entries VALUES (101, 'entry')`);
-  await expect.poll(entries, { timeout: 60_000 }).toBe("101|entry");
+  await expect.poll(entries).toBe("101|entry");
 
   const screen = new StreamScreen(page);
   await screen.open(stream);
@@ -65,5 +65,5 @@ test("its inserts and truncates come, its updates and deletes do not", async ({ 
   await expect(page.getByRole("row", { name: /public\.entries/ })).toContainText("inserts only");
 
   await atSource("TRUNCATE entries; INSERT INTO entries VALUES (1, 'the first')");
-  await expect.poll(entries, { timeout: 60_000 }).toBe("1|the first");
+  await expect.poll(entries).toBe("1|the first");
 });

@@ -18,7 +18,7 @@ async function expectEqualSides(tables = sales.tables): Promise<void> {
           const { source, destination } = await bothSides(table);
           return source.digest === destination.digest ? "equal" : source.difference(destination);
         },
-        { message: `sales.${table} on both sides`, timeout: 60_000, intervals: [250, 500, 1000] },
+        { message: `sales.${table} on both sides`, intervals: [250, 500, 1000] },
       )
       .toBe("equal");
   }
@@ -118,7 +118,7 @@ test("the wizard finds a table without a key, shows its cure, and creates the st
     await expect(call).toContainText(part);
   }
   await wizard.create.click();
-  await expect(new Shell(page).heading(sales.stream)).toBeVisible({ timeout: 60_000 });
+  await expect(new Shell(page).heading(sales.stream)).toBeVisible();
 });
 
 /** As the console writes whole numbers. */
@@ -127,7 +127,7 @@ const exactly = (count: number) => count.toLocaleString("en-US").replaceAll(",",
 test("the finished initial copy is a line that opens, and its rows are the source's", async ({ page }) => {
   const stream = new StreamScreen(page);
   await stream.open(sales.stream);
-  await stream.expectPhase(sales.stream, "Replicating", 60_000);
+  await stream.expectPhase(sales.stream, "Replicating");
   await expect(stream.copy, "a finished copy folds away to one line").toContainText("Last copy finished");
   await expect(stream.copy.getByRole("table")).toHaveCount(0);
   await stream.copy.getByRole("button", { name: /^Show \d+ tables?/ }).click();
@@ -221,7 +221,7 @@ test("a row in the way raises an alert, which is taken on and ends when the row 
   await sales.atSource(customer("from-the-source@example.com"));
 
   const bell = page.getByRole("banner").getByRole("link", { name: /^Alerts: \d+ needs? attention$/ });
-  await expect(bell).toBeVisible({ timeout: 60_000 });
+  await expect(bell).toBeVisible();
   await bell.click();
   const alert = page.getByRole("article", { name: `The error queue is not empty of ${sales.stream}` });
   await expect(alert).toContainText("1 transaction is parked");
@@ -248,7 +248,7 @@ test("a row in the way raises an alert, which is taken on and ends when the row 
   await stream.confirm("Execute").click();
   await expectEqualSides(["customers"]);
   await page.goto("/alerts");
-  await expect(alert).toHaveCount(0, { timeout: 60_000 });
+  await expect(alert).toHaveCount(0);
   await page.getByRole("tab", { name: "History" }).click();
   await expect(
     page.getByRole("row", { name: new RegExp(`Recovered.*${sales.stream}.*admin`) }),
@@ -269,9 +269,7 @@ test("deleted after its name is typed, the stream leaves nothing at the source",
   await confirm.click();
 
   await expect(new Shell(page).heading("Overview")).toBeVisible();
-  await expect(page.getByRole("link", { name: sales.stream, exact: true })).toHaveCount(0, {
-    timeout: 60_000,
-  });
+  await expect(page.getByRole("link", { name: sales.stream, exact: true })).toHaveCount(0);
   await expect.poll(() => slotsAndPublications(id)).toBe("0 slots, 0 publications");
   // The replicated rows belong to the destination: they stay.
   await expectEqualSides();

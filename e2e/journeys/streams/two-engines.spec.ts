@@ -11,7 +11,6 @@ const FAR = `far engine ${RUN}`;
 const depot = { dbname: `depot_${RUN}`, name: `depot ${RUN}`, cluster: stack.source };
 const branch = { dbname: `branch_${RUN}`, name: `branch ${RUN}`, cluster: stack.destination };
 const headers = { Authorization: `Bearer ${stack.apiToken()}` };
-test.setTimeout(240_000);
 let far: SecondEngine;
 let near: string;
 

@@ -26,6 +26,8 @@ using lcr::ValueMark;
 using metadata::TableMetadata;
 using telemetry::ChangesPart;
 using telemetry::kParkedValueBytesMax;
+using telemetry::kWholeChangeBytesMax;
+using telemetry::kWholePageBytesMax;
 using telemetry::ShownChange;
 using telemetry::ShownColumn;
 using telemetry::ShownValue;
@@ -37,38 +39,59 @@ constexpr const char* kBegin =
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '2s'; SET LOCAL lock_timeout = "
     "'1s'; SET LOCAL row_security = off";
 constexpr const char* kOutOfTime = "not looked for: out of time";
+constexpr std::string_view kHexDigits = "0123456789abcdef";
 // Larger ones are not sent to the server to be written as text.
 constexpr size_t kWrittenBytesMax = 8 * 1024 * 1024;
 
-ShownValue raw_value(std::span<const std::byte> bytes) {
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// The text of all of it, in bytes.
+size_t raw_text_bytes(std::span<const std::byte> bytes) {
+  return base::is_plain_text(as_text(bytes)) ? bytes.size() : 2 + 2 * bytes.size();
+}
+
+ShownValue raw_value(std::span<const std::byte> bytes, size_t text_bytes_max) {
   ShownValue value{.state = ShownValue::State::raw, .text = {}, .bytes = bytes.size(), .hash = 0, .cut = false};
-  value.text =
-      base::cut_at_character({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kParkedValueBytesMax);
+  value.text = base::cut_at_character(as_text(bytes), text_bytes_max);
   if (base::is_plain_text(value.text)) {
     value.cut = value.text.size() < bytes.size();
     return value;
   }
-  const auto shown = bytes.first(std::min(bytes.size(), kParkedValueBytesMax / 2 - 1));
+  const auto shown = bytes.first(std::min(bytes.size(), text_bytes_max / 2 - 1));
   value.cut = shown.size() < bytes.size();
   value.text = "\\x";
-  for (const std::byte byte : shown) value.text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  value.text.reserve(2 + 2 * shown.size());
+  for (const std::byte byte : shown) {
+    value.text += kHexDigits[std::to_integer<unsigned>(byte >> 4)];
+    value.text += kHexDigits[std::to_integer<unsigned>(byte & std::byte{15})];
+  }
   return value;
 }
 
 // Columns [first, first + 2] of an answer: what shown_text() gives.
-ShownValue written_value(const pg::Rows& rows, size_t row, size_t first) {
+ShownValue written_value(const pg::Rows& rows, size_t row, size_t first, size_t bytes_max) {
   if (rows.is_null(row, first)) {
     return {.state = ShownValue::State::null, .text = {}, .bytes = 0, .hash = 0, .cut = false};
   }
   const std::string_view came = rows.text(row, first);
   ShownValue value{.state = ShownValue::State::text,
-                   .text = std::string(base::cut_at_character(came, kParkedValueBytesMax)),
+                   .text = std::string(base::cut_at_character(came, bytes_max)),
                    .bytes = static_cast<uint64_t>(rows.integer(row, first + 1)),
                    .hash = static_cast<uint64_t>(rows.integer(row, first + 2)),
                    .cut = false};
   // The server counts in its own encoding, and cuts at characters.
   value.cut = value.text.size() < came.size() || came.size() < value.bytes;
   return value;
+}
+
+size_t text_bytes(const ShownChange& change) {
+  size_t bytes = 0;
+  for (const ShownColumn& column : change.columns) {
+    bytes += column.wanted.text.size() + column.before.text.size() + column.now.text.size();
+  }
+  return bytes;
 }
 
 // A table of the transaction, as the source described it and, where it still fits, as it is at the destination.
@@ -104,15 +127,18 @@ class ContentsReader {
     const uint64_t from = part.only.value_or(part.after + 1);
     const uint64_t limit = part.only ? 1 : part.limit;
     uint64_t shown = 0;
+    size_t told = 0;
     const auto take = [&](const FrameView& frame, uint64_t number) -> base::Result<bool> {
       if (frame.kind() == FrameKind::table) {
         THALWEG_TRY(describe(frame));
         return true;
       }
       number_ = number;
+      room_ = part.whole ? kWholeChangeBytesMax : 0;
       THALWEG_TRY(frame.kind() == FrameKind::truncate ? show_truncate(frame) : show_row(frame));
       arena_.reset();
-      return ++shown < limit;
+      if (part.whole) told += text_bytes(changes_.back());
+      return ++shown < limit && told <= kWholePageBytesMax;
     };
     THALWEG_TRY(visit_parked_changes(connection_, id, from, take));
     if (part.only && (number_ == 0 || number_ != *part.only)) return unknown_change(id, *part.only);
@@ -216,7 +242,8 @@ class ContentsReader {
       const bool is_known = before != nullptr && (frame.has(lcr::kOldRow) || column.is_key);
       if (is_known) show(change.columns[i].before, before[i], type, written);
     }
-    THALWEG_TRY(write(written));
+    THALWEG_TRY(write(written, kParkedValueBytesMax));
+    THALWEG_TRY(make_whole(written));
     if (out_of_time() && change.problem.empty()) change.problem = kOutOfTime;
     if (!change.problem.empty()) return {};
     if (!table->here || table->here->columns.empty()) return {};
@@ -242,20 +269,51 @@ class ContentsReader {
     if (value.mark == ValueMark::null) shown.state = ShownValue::State::null;
     if (value.mark == ValueMark::unchanged) shown.state = ShownValue::State::unchanged;
     if (value.mark != ValueMark::binary && value.mark != ValueMark::text) return;
-    shown = raw_value(value.bytes);
-    if (value.bytes.size() <= kWrittenBytesMax) written.push_back({.shown = &shown, .value = value, .type = type});
+    shown = raw_value(value.bytes, kParkedValueBytesMax);
+    if (value.bytes.size() <= kWrittenBytesMax) {
+      written.push_back({.shown = &shown, .value = value, .type = type});
+    } else {
+      make_raw_whole(shown, value);
+    }
+  }
+
+  // Takes it from what the values of a change may have beyond their first kParkedValueBytesMax.
+  bool take_room(size_t bytes) {
+    if (bytes > room_) return false;
+    room_ -= bytes;
+    return true;
+  }
+
+  void make_raw_whole(ShownValue& shown, const lcr::Value& value) {
+    if (!shown.cut || value.bytes.size() > room_) return;
+    const size_t needed = raw_text_bytes(value.bytes);
+    if (take_room(needed)) shown = raw_value(value.bytes, needed);
+  }
+
+  // Of these, those that are cut. Their sizes are known by now: what the server sends fits into the room.
+  base::Result<void> make_whole(std::span<const Written> values) {
+    std::vector<Written> fitting;
+    for (const Written& value : values) {
+      if (!value.shown->cut) continue;
+      if (value.shown->state == ShownValue::State::raw) {
+        make_raw_whole(*value.shown, value.value);
+      } else if (take_room(value.shown->bytes)) {
+        fitting.push_back(value);
+      }
+    }
+    return write(fitting, kWholeChangeBytesMax);
   }
 
   // All at once; where the server refuses one, each by itself, and what it refuses stays raw.
-  base::Result<void> write(std::span<const Written> values) {
+  base::Result<void> write(std::span<const Written> values, size_t bytes_max) {
     if (values.empty()) return {};
-    THALWEG_ASSIGN(const bool together, try_to_write(values));
+    THALWEG_ASSIGN(const bool together, try_to_write(values, bytes_max));
     if (together || values.size() == 1) return {};
-    for (const Written& value : values) THALWEG_TRY(try_to_write({&value, 1}));
+    for (const Written& value : values) THALWEG_TRY(try_to_write({&value, 1}, bytes_max));
     return {};
   }
 
-  base::Result<bool> try_to_write(std::span<const Written> values) {
+  base::Result<bool> try_to_write(std::span<const Written> values, size_t bytes_max) {
     std::string list;
     std::vector<pg::Parameter> parameters;
     for (size_t i = 0; i < values.size(); ++i) {
@@ -264,11 +322,11 @@ class ContentsReader {
     }
     THALWEG_ASSIGN(const auto rows,
                    ask(fmt::format("SELECT place, {} FROM (VALUES {}) AS written (place, written_text)",
-                                   shown_text("written_text", kParkedValueBytesMax), list),
+                                   shown_text("written_text", bytes_max), list),
                        parameters));
     if (!rows) return false;
     for (size_t row = 0; row < rows->size(); ++row) {
-      *values[static_cast<size_t>(rows->integer(row, 0))].shown = written_value(*rows, row, 1);
+      *values[static_cast<size_t>(rows->integer(row, 0))].shown = written_value(*rows, row, 1, bytes_max);
     }
     return true;
   }
@@ -314,9 +372,25 @@ class ContentsReader {
     for (size_t column = 0; by.empty() && column < table.columns.size(); ++column) {
       change.found_by.push_back(table.columns[column].name);
     }
-    for (size_t i = 0; i < rows->size(); ++i) {
-      change.columns[static_cast<size_t>(rows->integer(i, 0))].now = written_value(*rows, i, 1);
+    take_row(*rows, kParkedValueBytesMax, change);
+    return make_row_whole(table, by, parameters, change);
+  }
+
+  static void take_row(const pg::Rows& rows, size_t bytes_max, ShownChange& change) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      change.columns[static_cast<size_t>(rows.integer(i, 0))].now = written_value(rows, i, 1, bytes_max);
     }
+  }
+
+  // Asks once more where some of the row is cut, and all of it has room.
+  base::Result<void> make_row_whole(const TableMetadata& table, std::span<const uint16_t> by,
+                                    std::span<const pg::Parameter> parameters, ShownChange& change) {
+    size_t bytes = 0;
+    for (const ShownColumn& column : change.columns) bytes += column.now.bytes;
+    const bool is_cut = std::ranges::any_of(change.columns, [](const ShownColumn& column) { return column.now.cut; });
+    if (!is_cut || !take_room(bytes)) return {};
+    THALWEG_ASSIGN(const auto rows, ask(make_lookup(table, by, kWholeChangeBytesMax).sql, parameters));
+    if (rows) take_row(*rows, kWholeChangeBytesMax, change);
     return {};
   }
 
@@ -348,6 +422,7 @@ class ContentsReader {
   std::vector<Table> tables_;
   std::vector<ShownChange> changes_;
   uint64_t number_ = 0;  // of the change at hand
+  size_t room_ = 0;      // for its values beyond their first kParkedValueBytesMax
   Arena arena_;
   bool looks_no_more_ = false;  // a lock or a slow search: the next row would take as long
 };

@@ -321,6 +321,89 @@ TEST(ParkedContents, ItsPagesDoNotNeedTheNotes) {
   }
 }
 
+std::string repeated(std::string_view text, size_t times) {
+  std::string all;
+  for (size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+// For the audit log, which keeps what is discarded.
+TEST(ParkedContents, ValuesAreWholeForWhoeverAsks) {
+  ApplyHarness h;
+  h.run("CREATE TYPE mood AS ENUM ('calm')");
+  h.run("CREATE TABLE kinds (id int PRIMARY KEY, body text, image bytea, m mood)");
+  h.run("INSERT INTO kinds VALUES (1, repeat('there ', 50000), repeat('z', 3000000)::bytea, 'calm')");
+  h.describe("kinds");
+  const std::string body = repeated("é€", 60'000);  // 300 kB
+  const std::string image(5'000'000, '\xff');
+  const std::string strange(3000, 'x');
+  const std::string unreadable = std::string(2000, 'x') + std::string(1, '\0') + std::string(2000, 'y');
+  h.begin();
+  h.insert("kinds", {1, body, image, strange});
+  h.insert("kinds", {2, "short", std::string(9'000'000, '\0'), unreadable});
+  h.commit();
+  apply_all(h);
+  const auto look = [&](bool whole) {
+    auto part = read_parked(h.connection(), "teststream", 1, std::chrono::seconds(9), {.whole = whole});
+    EXPECT_TRUE(part) << part.error().message;
+    return part ? std::move(*part) : ParkedContents{};
+  };
+  const auto cut = look(false);
+  ASSERT_EQ(cut.changes.size(), 2U);
+  for (const auto& column : cut.changes[0].columns) {
+    EXPECT_EQ(column.wanted.cut, column.name != "id") << column.name;
+    EXPECT_LE(column.wanted.text.size(), telemetry::kParkedValueBytesMax);
+  }
+  EXPECT_TRUE(cut.changes[0].columns[1].wanted.text == body.substr(0, 1022)) << "no half a character";
+
+  const auto whole = look(true);
+  ASSERT_EQ(whole.changes.size(), 1U) << "the first is more than a page has room for";
+  EXPECT_EQ(whole.next_after, 1U);
+  const auto& columns = whole.changes[0].columns;
+  for (const auto& column : columns) {
+    EXPECT_FALSE(column.wanted.cut || column.now.cut) << column.name;
+    EXPECT_EQ(column.wanted.hash, cut.changes[0].columns[&column - columns.data()].wanted.hash) << column.name;
+  }
+  EXPECT_TRUE(columns[1].wanted.text == body);
+  EXPECT_TRUE(columns[2].wanted.text == "\\x" + repeated("ff", 5'000'000));
+  EXPECT_EQ(text_of(columns[3].wanted), "raw " + strange);
+  EXPECT_TRUE(columns[1].now.text == repeated("there ", 50'000));
+  EXPECT_TRUE(columns[2].now.text == "\\x" + repeated("7a", 3'000'000));
+
+  auto second = read_parked(h.connection(), "teststream", 1, std::chrono::seconds(9), {.after = 1, .whole = true});
+  ASSERT_TRUE(second) << second.error().message;
+  ASSERT_EQ(second->changes.size(), 1U);
+  EXPECT_FALSE(second->next_after);
+  const auto& more = second->changes[0].columns;
+  EXPECT_TRUE(more[2].wanted.text == "\\x" + repeated("00", 9'000'000)) << "too large to be written by the server";
+  EXPECT_TRUE(more[3].wanted.text.starts_with("\\x7878")) << "a part of it is no text";
+  EXPECT_EQ(more[3].wanted.text.size(), 2 + 2 * unreadable.size());
+  EXPECT_FALSE(more[2].wanted.cut || more[3].wanted.cut);
+}
+
+// The answer has a bound: a row with more has its first values whole, and tells that the others are not.
+TEST(ParkedContents, WhatIsTooMuchForAnAnswerStaysCut) {
+  ApplyHarness h;
+  h.run("CREATE TABLE images (id int PRIMARY KEY, a bytea, b bytea, c bytea, d text); INSERT INTO images VALUES (1)");
+  h.describe("images");
+  const std::string image(8'000'000, '\1');
+  h.begin();
+  h.insert("images", {1, image, image, image, std::string(5000, 'd')});
+  h.insert("images", {2, std::string(3000, '\2'), nullptr, nullptr, "short"});
+  h.commit();
+  apply_all(h);
+  const auto part = read_parked(h.connection(), "teststream", 1, std::chrono::seconds(9), {.whole = true});
+  ASSERT_TRUE(part) << part.error().message;
+  ASSERT_EQ(part->changes.size(), 1U);
+  const auto& columns = part->changes[0].columns;
+  EXPECT_EQ(columns[1].wanted.text.size(), 16'000'002U);
+  EXPECT_EQ(columns[2].wanted.text.size(), 16'000'002U);
+  EXPECT_TRUE(columns[3].wanted.cut);
+  EXPECT_LE(columns[3].wanted.text.size(), telemetry::kParkedValueBytesMax);
+  EXPECT_EQ(columns[3].wanted.bytes, 16'000'002U);
+  EXPECT_EQ(columns[4].wanted.text, std::string(5000, 'd'));
+}
+
 // Those of a page only are looked up, and a TRUNCATE is shown whole.
 TEST(ParkedContents, OneOfManyTablesIsOpenedAtOnce) {
   ApplyHarness h;

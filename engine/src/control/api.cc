@@ -180,7 +180,7 @@ base::Result<ParkedPart> parse_part(std::string_view query) {
   return part;
 }
 
-// "after=100&limit=50", each of them or none.
+// "after=100&limit=50&whole=1", each of them or none.
 base::Result<ChangesPart> parse_changes_part(std::string_view query) {
   ChangesPart part;
   while (!query.empty()) {
@@ -188,9 +188,13 @@ base::Result<ChangesPart> parse_changes_part(std::string_view query) {
     if (name == "after" && parse_number(value, part.after) && part.after < kNumbersEnd) continue;
     if (name == "limit" && parse_number(value, part.limit) && part.limit > 0 && part.limit <= kParkedChangesShownMax)
       continue;
-    return base::fail(
-        ErrorCode::invalid_request,
-        fmt::format("The parameters are after (a change's number) and limit (1 to {})", kParkedChangesShownMax));
+    if (name == "whole" && value == "1") {
+      part.whole = true;
+      continue;
+    }
+    return base::fail(ErrorCode::invalid_request,
+                      fmt::format("The parameters are after (a change's number), limit (1 to {}) and whole=1",
+                                  kParkedChangesShownMax));
   }
   return part;
 }

@@ -347,7 +347,10 @@ TEST_F(HttpServerTest, StreamActions) {
   EXPECT_EQ(client_->get(at + "/3?after=100&limit=7").status, 200);
   EXPECT_EQ(streams_.asked_changes.after, 100U);
   EXPECT_EQ(streams_.asked_changes.limit, 7U);
-  for (const char* query : {"limit=0", "limit=101", "after=-1", "after=9223372036854775807", "roots=1"}) {
+  EXPECT_FALSE(streams_.asked_changes.whole);
+  EXPECT_EQ(client_->get(at + "/3?after=100&whole=1").status, 200);
+  EXPECT_TRUE(streams_.asked_changes.whole);
+  for (const char* query : {"whole=2", "limit=0", "limit=101", "after=-1", "after=9223372036854775807", "roots=1"}) {
     expect_failure(client_->get(at + "/3?" + query), 400, "invalid_request");
   }
   const json tree = json::parse(client_->get(at + "/3/dependants?after=22&limit=7").body);

@@ -15,6 +15,10 @@ namespace thalweg::telemetry {
 
 inline constexpr size_t kParkedChangesShownMax = 100;
 inline constexpr size_t kParkedValueBytesMax = 1024;
+// Of those who ask for whole values: of all values of one change together, and of a page's, which ends behind the
+// change that goes beyond.
+inline constexpr size_t kWholeChangeBytesMax = size_t{32} * 1024 * 1024;
+inline constexpr size_t kWholePageBytesMax = size_t{8} * 1024 * 1024;
 
 // A column's value as the destination's server writes it.
 struct ShownValue {
@@ -26,7 +30,7 @@ struct ShownValue {
     raw,  // the server could not read it as the column's type: the bytes as they came, in hex unless they are text
   };
   State state = State::absent;
-  std::string text;    // kParkedValueBytesMax at most
+  std::string text;    // kParkedValueBytesMax at most, unless whole ones are asked for
   uint64_t bytes = 0;  // of all of it
   uint64_t hash = 0;   // of all of it, as the server writes it
   bool cut = false;    // `text` is its beginning
@@ -68,6 +72,7 @@ struct ChangesPart {
   uint64_t after = 0;
   uint64_t limit = kParkedChangesShownMax;  // those of one TRUNCATE are one
   std::optional<uint64_t> only = {};        // instead: this one
+  bool whole = false;                       // values longer than kParkedValueBytesMax too, as far as there is room
 };
 
 struct ParkedContents {

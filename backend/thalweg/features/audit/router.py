@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
-from fastapi.responses import PlainTextResponse, Response
+from fastapi.responses import StreamingResponse
 
 from thalweg.features.audit import service
 from thalweg.features.audit.schemas import AuditEntry
@@ -25,13 +25,14 @@ async def list_audit(
     return await service.list_audit(context, target_id, limit, cursor)
 
 
-@router.get("/audit/{entry_id}:changes", operation_id="audit_changes", response_class=PlainTextResponse, responses={
+@router.get("/audit/{entry_id}:changes", operation_id="audit_changes", response_class=StreamingResponse, responses={
     200: {"description": "The changes.", "content": {"application/x-ndjson": {"schema": {"type": "string"}}}},
 })  # fmt: skip
-async def export_changes(entry_id: Annotated[str, Path(pattern=r"^[0-9]{1,18}$")], context: Admin) -> Response:
+async def export_changes(entry_id: Annotated[str, Path(pattern=r"^[0-9]{1,18}$")], context: Admin) -> StreamingResponse:
     """The changes that the audit log keeps of a transaction which was discarded, one in each line, as the error queue
-    showed them: what each wanted, the source's row before it, and the destination's row. The entry tells how many were
-    kept (`after.changes_kept`), and how many there were (`before.changes_total`)."""
-    text = await service.changes_as_ndjson(context, int(entry_id))
+    shows them: what each wanted, the source's row before it, and the destination's row, with whole values. The entry
+    tells how many were kept (`after.changes_kept`), how many there were (`before.changes_total`), and how many values
+    are not whole (`after.values_cut`; `cut` marks each of them)."""
+    pieces = await service.changes_as_ndjson(context, int(entry_id))
     headers = {"Content-Disposition": f'attachment; filename="discarded-{entry_id}.ndjson"'}
-    return Response(text, media_type="application/x-ndjson", headers=headers)
+    return StreamingResponse(pieces, media_type="application/x-ndjson", headers=headers)

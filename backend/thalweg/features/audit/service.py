@@ -1,6 +1,7 @@
 """Reading the audit log."""
 
 import json
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, cast
 
 from sqlalchemy import select
@@ -9,7 +10,7 @@ from thalweg.db.audit_words import sentence_of
 from thalweg.db.models import AuditChangesRow, AuditRow
 from thalweg.db.pages import page_newest_first
 from thalweg.features.audit.schemas import AuditEntry
-from thalweg.kernel.context import Context
+from thalweg.kernel.context import Context, Resources
 from thalweg.kernel.models import Page
 from thalweg.kernel.problems import Problem
 
@@ -31,13 +32,32 @@ async def list_audit(context: Context, target_id: str | None, limit: int, cursor
     return Page[AuditEntry](items=[_resource(row) for row in rows], next_cursor=following)
 
 
-async def changes_as_ndjson(context: Context, entry_id: int) -> str:
-    """An entry from before changes were kept apart has its first ones in itself."""
+async def changes_as_ndjson(context: Context, entry_id: int) -> AsyncGenerator[str]:
+    """A part at a time: with large values, all of them have tens of MiB. An entry from before changes were kept apart
+    has its first ones in itself."""
     entry = await context.session.get(AuditRow, entry_id)
     if entry is None or entry.action != "stream_errors_delete":
         raise Problem(
             "not_found", "The audit log has no discarded transaction with this id.", "Take the id of an entry with one."
         )
-    query = select(AuditChangesRow.changes).where(AuditChangesRow.audit_id == entry_id).order_by(AuditChangesRow.first)
-    parts = (await context.session.scalars(query)).all() or [(entry.before or {}).get("changes", [])]
-    return "".join(f"{json.dumps(change)}\n" for part in parts for change in part)
+    query = select(AuditChangesRow.first).where(AuditChangesRow.audit_id == entry_id).order_by(AuditChangesRow.first)
+    parts = (await context.session.scalars(query)).all()
+    if not parts:
+        return _one_part((entry.before or {}).get("changes", []))
+    return _parts(context.resources, entry_id, parts)
+
+
+async def _one_part(changes: list[dict[str, Any]]) -> AsyncGenerator[str]:
+    yield _as_lines(changes)
+
+
+async def _parts(resources: Resources, entry_id: int, parts: Sequence[int]) -> AsyncGenerator[str]:
+    for first in parts:
+        async with resources.sessions() as session:
+            row = await session.get(AuditChangesRow, (entry_id, first))
+        if row is not None:
+            yield _as_lines(row.changes)
+
+
+def _as_lines(changes: list[dict[str, Any]]) -> str:
+    return "".join(f"{json.dumps(change)}\n" for change in changes)

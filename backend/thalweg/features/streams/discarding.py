@@ -12,17 +12,21 @@ from sqlalchemy import delete
 from thalweg.db.models import AuditChangesRow, AuditRow
 from thalweg.engine_client.client import CHANGES_MAX, EngineClient, EngineFailure
 from thalweg.engine_client.error_codes import ErrorCode
-from thalweg.engine_client.parked_documents import ParkedContents
-from thalweg.features.streams.audited_changes import bounded, document_of
+from thalweg.engine_client.parked_documents import ParkedChange, ParkedContents
+from thalweg.features.streams.audited_changes import bounded, cut_values, document_of
 from thalweg.features.streams.error_queue import asked, engine_of
 from thalweg.kernel.context import Context
 from thalweg.kernel.problems import Problem
+from thalweg.kernel.words import size
 
 KEPT_CHANGES_MAX = 10_000
-KEPT_CHARACTERS_MAX = 64 * 1024 * 1024
+KEPT_BYTES_MAX = 64 * 1024 * 1024
 KEEPING_SECONDS_MAX = 50.0
 """No part is read later: a client waits for the answer."""
-READ_AT_ONCE = 4
+READ_AT_ONCE = 2
+"""An engine opens so many at a time."""
+BUSY_SECONDS = 0.3
+"""Until an engine that opens others is asked again."""
 
 
 async def discard(
@@ -33,8 +37,8 @@ async def discard(
     row, client = await engine_of(context, stream_id, destination_id)
     why = {"destination_id": destination_id, "error_id": error_id, "reason": reason, "finished": False}
     async with asked(context, row, "stream_errors_delete", why) as entry:
-        keeping = _Keeping(context, entry)
-        await keeping.keep(_pages(client, stream_id, destination_id, error_id, partly))
+        keeping = _Keeping(context, entry, partly)
+        await keeping.keep(_Reader(client, stream_id, destination_id, error_id).pages(partly))
         if not keeping.is_whole and not partly:
             raise await keeping.refuse()
         await client.delete_error(stream_id, destination_id, error_id)
@@ -42,44 +46,70 @@ async def discard(
         await context.release()
 
 
-async def _pages(
-    client: EngineClient, stream_id: str, destination_id: str, error_id: int, partly: bool
-) -> AsyncGenerator[ParkedContents]:
-    """A page has changes with consecutive numbers, so that several can be read at once. Where the transaction has too
-    many, and a part is not enough, the first page alone."""
-    deadline = monotonic() + KEEPING_SECONDS_MAX
-    first = await client.error_contents(stream_id, destination_id, error_id, 0)
-    yield first
-    if first.next_after is None or (first.changes_total > KEPT_CHANGES_MAX and not partly):
-        return
-    starts = range(first.next_after, min(first.changes_total, KEPT_CHANGES_MAX), CHANGES_MAX)
-    for at in range(0, len(starts), READ_AT_ONCE):
-        if monotonic() > deadline:
+class _Reader:
+    """Owner: one request."""
+
+    def __init__(self, client: EngineClient, stream_id: str, destination_id: str, error_id: int) -> None:
+        self._client = client
+        self._which = stream_id, destination_id, error_id
+        self._whole = True
+        self._deadline = monotonic() + KEEPING_SECONDS_MAX
+
+    async def pages(self, partly: bool) -> AsyncGenerator[ParkedContents]:
+        """Where the transaction has too many changes, and a part is not enough, the first page alone. Pages that are
+        full are read ahead; one that large values end early shows that the next is not to be held in memory yet."""
+        page = await self._page(0)
+        yield page
+        if page.changes_total > KEPT_CHANGES_MAX and not partly:
             return
-        group = starts[at : at + READ_AT_ONCE]
-        pages = [client.error_contents(stream_id, destination_id, error_id, after) for after in group]
-        for page in await asyncio.gather(*pages):
-            yield page
+        after, ahead = page.next_after, READ_AT_ONCE if page.next_after == CHANGES_MAX else 1
+        while after is not None and after < KEPT_CHANGES_MAX and monotonic() <= self._deadline:
+            starts = range(after, min(page.changes_total, KEPT_CHANGES_MAX), CHANGES_MAX)[:ahead]
+            for start, page in zip(starts, await asyncio.gather(*map(self._page, starts)), strict=True):
+                if start != after:
+                    break
+                yield page
+                after = page.next_after
+                ahead = READ_AT_ONCE if after == start + CHANGES_MAX else 1
+
+    async def _page(self, after: int) -> ParkedContents:
+        while True:
+            whole = self._whole
+            try:
+                return await self._client.error_contents(*self._which, after, whole=whole)
+            except EngineFailure as failure:
+                if failure.code == ErrorCode.INVALID_REQUEST and whole:
+                    self._whole = False
+                elif failure.code == ErrorCode.DATABASE_BUSY and monotonic() <= self._deadline:
+                    await asyncio.sleep(BUSY_SECONDS)
+                else:
+                    raise
 
 
 class _Keeping:
     """Owner: one request."""
 
-    def __init__(self, context: Context, entry: AuditRow) -> None:
-        self._context, self._entry = context, entry
-        self._kept, self._room = 0, KEPT_CHARACTERS_MAX
-        self.is_whole = False
+    def __init__(self, context: Context, entry: AuditRow, partly: bool) -> None:
+        self._context, self._entry, self._partly = context, entry, partly
+        self._kept, self._room, self._cut = 0, KEPT_BYTES_MAX, 0
+        self._first_cut: str | None = None
+        self._at_the_end = False
+
+    @property
+    def is_whole(self) -> bool:
+        return self._at_the_end and not self._cut
 
     async def keep(self, pages: AsyncGenerator[ParkedContents]) -> None:
-        """Fills the entry page by page, up to the first change for which there is no room."""
+        """Fills the entry page by page, up to the first change for which there is no room. Where a part is not enough,
+        up to the first page with a value that is cut."""
         try:
             async with aclosing(pages):
                 async for page in pages:
                     if self._entry.before is None:
                         self._entry.before = bounded(page)
-                    if not await self._keep_page(page):
+                    if not await self._keep_page(page) or (self._cut and not self._partly):
                         break
-                    self.is_whole = page.next_after is None and self._has_come_to_the_end_of(page)
+                    self._at_the_end = page.next_after is None and self._has_come_to_the_end_of(page)
         except EngineFailure as failure:
             if failure.code in (ErrorCode.UNKNOWN_ERROR_TRANSACTION, ErrorCode.ENGINE_UNREACHABLE):
                 raise
@@ -92,15 +122,17 @@ class _Keeping:
         before = self._entry.before or {}
         total = before.get("changes_total")
         await self._context.session.execute(delete(AuditChangesRow).where(AuditChangesRow.audit_id == self._entry.id))
-        self._entry.after = {**(self._entry.after or {}), "changes_kept": 0, "refused": "not_kept_whole"}
+        facts = {name: fact for name, fact in (self._entry.after or {}).items() if name != "values_cut"}
+        self._entry.after = {**facts, "changes_kept": 0, "refused": "not_kept_whole"}
         await self._context.release()
         many = f"its {total:,} changes" if total is not None else "its changes"
-        why = before.get("changes_unreadable")
+        why = before.get("changes_unreadable") or self._first_cut
         return Problem(
             "not_kept_whole",
             f"The audit log cannot keep all of {many}" + (f": {why}" if why else "."),
             "Execute the transaction, or discard it with `partly` (--partly) if the audit log may keep a part of it: "
-            f"{KEPT_CHANGES_MAX:,} changes at most, as far as they can be read in {KEEPING_SECONDS_MAX:.0f} s.",
+            f"{KEPT_CHANGES_MAX:,} changes and {KEPT_BYTES_MAX // 2**20} MiB at most, as far as they can be read in "
+            f"{KEEPING_SECONDS_MAX:.0f} s.",
         )
 
     def _has_come_to_the_end_of(self, page: ParkedContents) -> bool:
@@ -112,13 +144,26 @@ class _Keeping:
         changes: list[dict[str, Any]] = []
         for change in page.changes:
             document = document_of(change)
-            self._room -= len(json.dumps(document))
+            self._room -= len(json.dumps(document, ensure_ascii=False).encode())
             if self._room < 0 or self._kept + len(changes) >= KEPT_CHANGES_MAX:
                 break
             changes.append(document)
+            self._note_cut(change)
         if changes:
             self._context.session.add(AuditChangesRow(audit_id=self._entry.id, first=self._kept, changes=changes))
         self._kept += len(changes)
-        self._entry.after = {**(self._entry.after or {}), "changes_kept": self._kept}
+        cut = {"values_cut": self._cut} if self._cut else {}
+        self._entry.after = {**(self._entry.after or {}), "changes_kept": self._kept, **cut}
         await self._context.release()
         return len(changes) == len(page.changes)
+
+    def _note_cut(self, change: ParkedChange) -> None:
+        cut = cut_values(change)
+        self._cut += len(cut)
+        if cut and self._first_cut is None:
+            column, value = cut[0]
+            told = size(len((value.text or "").encode()))
+            self._first_cut = (
+                f"of a value of {column} in {change.table}, the engine tells {told} of {size(value.bytes)}. "
+                "Earlier versions of the engine tell 1 KiB of each value, later ones up to 32 MiB of a change."
+            )

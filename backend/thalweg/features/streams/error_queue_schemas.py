@@ -202,7 +202,7 @@ class ParkedColumn(Resource):
         description="Whether `wanted` differs from `now`; null if one of them is unknown."
     )
     before_differs: bool | None = Field(
-        description="Whether `wanted` differs from `now`; null if one of them is unknown."
+        description="Whether `before` differs from `now`; null if one of them is unknown."
     )
 
 

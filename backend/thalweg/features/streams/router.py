@@ -294,9 +294,10 @@ async def delete_error(
         bool, Query(description="Discard it also if the audit log cannot keep all of its changes.")
     ] = False,
 ) -> None:  # fmt: skip
-    """Discard a parked transaction: its changes are never applied. The audit log keeps them, values cut at 1 KiB
-    (`audit_changes`). If it cannot keep all of them (more than 10,000 changes or 64 MiB, or more than can be read in
-    50 s), the request is refused with `not_kept_whole`, unless `partly` is set."""
+    """Discard a parked transaction: its changes are never applied. The audit log keeps them
+    (`audit_changes`). If it cannot keep all of them (more than 10,000 changes or 64 MiB, more than can be read in 50 s,
+    a change whose values have more than 32 MiB, or values beyond 1 KiB from an engine of an earlier version), the
+    request is refused with `not_kept_whole`, unless `partly` is set."""
     await discarding.discard(context, stream_id, destination_id, error_id, reason, partly)
 
 

@@ -968,9 +968,10 @@ export interface paths {
         post?: never;
         /**
          * Delete Error
-         * @description Discard a parked transaction: its changes are never applied. The audit log keeps them, values cut at 1 KiB
-         *     (`audit_changes`). If it cannot keep all of them (more than 10,000 changes or 64 MiB, or more than can be read in
-         *     50 s), the request is refused with `not_kept_whole`, unless `partly` is set.
+         * @description Discard a parked transaction: its changes are never applied. The audit log keeps them
+         *     (`audit_changes`). If it cannot keep all of them (more than 10,000 changes or 64 MiB, more than can be read in 50 s,
+         *     a change whose values have more than 32 MiB, or values beyond 1 KiB from an engine of an earlier version), the
+         *     request is refused with `not_kept_whole`, unless `partly` is set.
          */
         delete: operations["stream_errors_delete"];
         options?: never;
@@ -2383,8 +2384,9 @@ export interface paths {
         /**
          * Export Changes
          * @description The changes that the audit log keeps of a transaction which was discarded, one in each line, as the error queue
-         *     showed them: what each wanted, the source's row before it, and the destination's row. The entry tells how many were
-         *     kept (`after.changes_kept`), and how many there were (`before.changes_total`).
+         *     shows them: what each wanted, the source's row before it, and the destination's row, with whole values. The entry
+         *     tells how many were kept (`after.changes_kept`), how many there were (`before.changes_total`), and how many values
+         *     are not whole (`after.values_cut`; `cut` marks each of them).
          */
         get: operations["audit_changes"];
         put?: never;
@@ -6463,7 +6465,7 @@ export interface components {
             wanted_differs: boolean | null;
             /**
              * Before Differs
-             * @description Whether `wanted` differs from `now`; null if one of them is unknown.
+             * @description Whether `before` differs from `now`; null if one of them is unknown.
              */
             before_differs: boolean | null;
         };
@@ -22890,7 +22892,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/plain": string;
                     "application/x-ndjson": string;
                 };
             };

@@ -48,7 +48,7 @@ export function ConfirmDecision(props: ConfirmDecisionProps) {
         <Stack gap="sm">
           <Text size="sm">
             {discards
-              ? `Its ${changes} will never be applied at the destination, so the two databases will differ in ${tables}. The audit log keeps them, with values cut at 1 KiB. This can take a minute for ${formatCount(MANY_CHANGES)} changes; if there are too many, you are asked whether a part is enough.`
+              ? `Its ${changes} will never be applied at the destination, so the two databases will differ in ${tables}. The audit log keeps them. This can take a minute for ${formatCount(MANY_CHANGES)} changes; if it cannot keep all of them, you are asked whether a part is enough.`
               : error.left_out === error.lcrs
                 ? `Takes it out of the queue without applying anything: all its ${changes} are left out. Then executes the transactions that wait behind it, in the source's order.`
                 : `Applies its ${changes} in ${tables} now, then the transactions that wait behind it, in the source's order. Transactions that fail again stay parked.${editsInWords(error)}`}
