@@ -291,7 +291,6 @@ class DestinationStatus(Document):
     id: str
     status: Status
     phase: Phase
-    mode: str | None = None
     error: EngineError | None
     retry_at: datetime | None
     positions: DestinationPositions | None
@@ -361,7 +360,6 @@ class StreamStatus(Document):
     id: str
     status: Status
     phase: Phase
-    mode: str | None = None
     error: EngineError | None
     retry_at: datetime | None
     positions: EnginePositions | None

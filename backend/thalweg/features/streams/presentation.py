@@ -22,7 +22,6 @@ from thalweg.features.streams.schemas import (
     Stream,
     StreamDestination,
     StreamError,
-    StreamMode,
     StreamParameter,
     StreamReport,
     StreamSummary,
@@ -158,7 +157,7 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         "capture_engine": engine_ref(row.capture_engine),
         "capture_kind": row.capture_kind,
         "destinations": destinations,
-        "mode": StreamMode.FAN_OUT if len(row.destinations) > 1 else _mode(row, row.destinations),
+        "mode": row.mode,
         "desired_status": DesiredStatus(row.desired_status),
         "status": _status_of(row.observed_status if heard else None),
         "phase": phase,
@@ -183,11 +182,6 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         "updated_at": row.updated_at,
         "etag": etag_of(row.version),
     }
-
-
-def _mode(row: StreamRow, destinations: list[DestinationRow]) -> StreamMode:
-    apart = any(destination.engine_id != row.capture_engine_id for destination in destinations)
-    return StreamMode.PROPAGATION if apart else StreamMode.COMBINED
 
 
 def _observed(row: StreamRow, destination: DestinationRow) -> dict[str, Any]:
@@ -260,7 +254,7 @@ def _destination_fields(row: StreamRow, destination: DestinationRow, live: Live,
         "id": destination.id,
         "database": database_ref(destination.database),
         "engine": engine_ref(destination.engine),
-        "mode": _mode(row, [destination]),
+        "mode": row.mode_to(destination),
         "desired_status": DesiredStatus(destination.desired_status),
         "status": status,
         "phase": phase,

@@ -26,6 +26,7 @@ from thalweg.kernel.lifecycle import (
     TroubleKind,
 )
 from thalweg.kernel.models import Body, Id, Name, Resource
+from thalweg.kernel.modes import StreamMode
 from thalweg.kernel.row_rules import RowRules
 from thalweg.kernel.rules import TableRef as TableRef
 from thalweg.kernel.rules import TableRules
@@ -383,15 +384,6 @@ class EngineRef(Resource):
     id: str
     name: str
     state: EngineState
-
-
-class StreamMode(StrEnum):
-    """COMBINED: one engine captures and applies. PROPAGATION: one captures and sends, another receives and applies.
-    FAN_OUT: one capture and one queue for several destinations, each with a backlog of its own."""
-
-    COMBINED = "combined"
-    PROPAGATION = "propagation"
-    FAN_OUT = "fan-out"
 
 
 class StreamReport(Resource):

@@ -9583,11 +9583,8 @@ export interface components {
             /** Target */
             target: string;
             kind: components["schemas"]["EdgeKind"];
-            /**
-             * Mode
-             * @description combined, or propagation if the destination's path has one.
-             */
-            mode: string | null;
+            /** @description combined, or propagation if the destination's path has one. Null on edges to and from databases. */
+            mode: components["schemas"]["StreamMode"] | null;
             /** Stream Id */
             stream_id: string;
             /** Destination Id */
