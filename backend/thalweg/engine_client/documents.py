@@ -201,6 +201,8 @@ class TableTrouble(Document):
     kind: str
     reason: str
     cure: str
+    cure_sql: str = ""
+    """The cure's statements, to be run at the source; empty where none cures it, and from older engines."""
     since: datetime
     renamed_to: TableName | None
     resolutions: list[str]

@@ -1,7 +1,6 @@
 """From a stream's row, what was observed and its latest sample to what the API shows."""
 
 import hashlib
-import re
 from datetime import datetime
 from typing import Any
 
@@ -55,10 +54,6 @@ from thalweg.live.slots import stream_slot
 
 Definitions = dict[str, StreamParameter]
 STATES = tuple(TableState)
-NAME = r'"(?:[^"]|"")+"'
-STATEMENT = re.compile(rf"ALTER TABLE {NAME}\.{NAME} REPLICA IDENTITY (?:FULL|DEFAULT|USING INDEX {NAME});")
-"""The statement with which engines begin the cure of a table without a replica identity."""
-RUN_AT_SOURCE = re.compile(rf"At the source, run(?: {STATEMENT.pattern})+")
 
 
 def summary_of(row: StreamRow, live: Live, at: datetime) -> StreamSummary:
@@ -393,13 +388,8 @@ def _tables(
 
 
 def _trouble(trouble: dict[str, Any] | None) -> TableTrouble | None:
-    return None if trouble is None else TableTrouble.model_validate({**trouble, "sql": _sql_in(trouble["cure"])})
-
-
-def _sql_in(cure: str) -> str | None:
-    """The statements that a cure begins with, one a line. Those behind them are another way to the same end."""
-    found = RUN_AT_SOURCE.match(cure)
-    return None if found is None else "\n".join(STATEMENT.findall(found[0]))
+    """Reports that were stored before engines told its SQL lack it."""
+    return None if trouble is None else TableTrouble.model_validate({**trouble, "sql": trouble.get("cure_sql") or None})
 
 
 def _rule_counts(observed: dict[str, Any], row_rules: list[dict[str, Any]]) -> RuleCounts | None:

@@ -241,7 +241,8 @@ class TableTrouble(Resource):
     cure: str
     since: datetime
     sql: str | None = Field(
-        description="The cure's statements, to be run at the source. Null if none cures it.",
+        description="The cure's statements, one a line, to be run at the source; other ways to the same end are in "
+        "`cure` alone. Null if none cures it, and from older engines.",
         examples=['ALTER TABLE "public"."orders" REPLICA IDENTITY FULL;'],
     )
     renamed_to: RenamedTable | None = Field(description="Its name at the source now.")

@@ -9447,7 +9447,7 @@ export interface components {
             since: string;
             /**
              * Sql
-             * @description The cure's statements, to be run at the source. Null if none cures it.
+             * @description The cure's statements, one a line, to be run at the source; other ways to the same end are in `cure` alone. Null if none cures it, and from older engines.
              * @example ALTER TABLE "public"."orders" REPLICA IDENTITY FULL;
              */
             sql: string | null;
