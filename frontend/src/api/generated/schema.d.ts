@@ -5124,13 +5124,7 @@ export interface components {
             stream_id: string;
             /** Component Id */
             component_id: string | null;
-            /**
-             * Code
-             * @example apply_missing_index
-             * @example apply_lock_contention
-             * @example network_limit
-             */
-            code: string;
+            code: components["schemas"]["FindingCode"];
             severity: components["schemas"]["FindingSeverity"];
             /**
              * Is Cause
@@ -5159,6 +5153,13 @@ export interface components {
              */
             cures: components["schemas"]["Cure"][];
         };
+        /**
+         * FindingCode
+         * @description The catalogue explains each (advisor/findings/catalogue.py, docs/reference/findings.md). UNKNOWN: a finding of a
+         *     stored run that another version took.
+         * @enum {string}
+         */
+        FindingCode: "aborted" | "apply_commit_order" | "apply_coordinator_cpu" | "apply_data_layer_missing" | "apply_data_layer_off" | "apply_dependency_chain" | "apply_disk_reads" | "apply_lock_contention" | "apply_missing_index" | "apply_network" | "apply_parallelism" | "apply_reader_cpu" | "apply_slow_flush" | "apply_small_groups" | "apply_spill" | "apply_standby" | "apply_standstill" | "apply_tiny_transactions" | "apply_trigger" | "archive_lags" | "capture_cpu" | "capture_decode" | "capture_network" | "capture_shipment" | "destination_down" | "engine_down" | "engine_trouble" | "full_backlog" | "full_backlog_elsewhere" | "link_down" | "network_limit" | "network_window" | "parking" | "receiver_cpu" | "sender_cpu" | "source_down" | "source_idle" | "staging_full" | "start_blocked" | "wal_images" | "unknown";
         /**
          * FindingSeverity
          * @enum {string}
@@ -7541,8 +7542,7 @@ export interface components {
              * @description Title of the highest ranked finding that is a cause; null: none is.
              */
             top_finding: string | null;
-            /** Top Finding Code */
-            top_finding_code: string | null;
+            top_finding_code: components["schemas"]["FindingCode"] | null;
             /**
              * Path Name
              * @description “stream → destination”: how it is called everywhere.
