@@ -1,4 +1,4 @@
-"""Why appliers are slow: the rules of a path that its destination limits."""
+"""Why appliers are slow: the findings about a path that its destination limits."""
 
 from collections.abc import Iterator
 

@@ -2065,8 +2065,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Rules
-         * @description All rules, with their meaning, defaults, settings and effective values.
+         * List Alert Rules
+         * @description All alert rules, with their meaning, defaults, settings and effective values.
          */
         get: operations["alert_rules_list"];
         put?: never;
@@ -2086,9 +2086,9 @@ export interface paths {
         };
         get?: never;
         /**
-         * Update Rule
-         * @description Set a rule for all streams. The settings replace the previous ones as a whole; an empty object restores the
-         *     defaults.
+         * Update Alert Rule
+         * @description Set an alert rule for all streams. The settings replace the previous ones as a whole; an empty object restores
+         *     the defaults.
          */
         put: operations["alert_rules_update"];
         post?: never;
@@ -2107,14 +2107,14 @@ export interface paths {
         };
         get?: never;
         /**
-         * Update Stream Rule
-         * @description Set a rule for one stream.
+         * Update Alert Rule Of Stream
+         * @description Set an alert rule for one stream.
          */
         put: operations["alert_rules_update_stream"];
         post?: never;
         /**
-         * Delete Stream Rule
-         * @description Delete a stream's own settings of a rule: those for all streams apply again.
+         * Delete Alert Rule Of Stream
+         * @description Delete a stream's own settings of an alert rule: those for all streams apply again.
          */
         delete: operations["alert_rules_delete_stream"];
         options?: never;
@@ -2137,7 +2137,7 @@ export interface paths {
         put?: never;
         /**
          * Create Silence
-         * @description Suppress notices for a while, by rule and stream.
+         * @description Suppress notices for a while, by alert rule and stream.
          */
         post: operations["alert_silences_create"];
         delete?: never;
@@ -2763,7 +2763,7 @@ export interface components {
         Alert: {
             /** Id */
             id: string;
-            rule: components["schemas"]["RuleId"];
+            rule: components["schemas"]["AlertRuleId"];
             /** Title */
             title: string;
             severity: components["schemas"]["AlertSeverity"];
@@ -3011,9 +3011,12 @@ export interface components {
          * @enum {string}
          */
         AlertResolution: "cleared" | "not_applicable";
-        /** AlertRule */
+        /**
+         * AlertRule
+         * @description A condition that raises alerts. It has nothing to do with the rules of a stream's tables.
+         */
         AlertRule: {
-            id: components["schemas"]["RuleId"];
+            id: components["schemas"]["AlertRuleId"];
             /** Title */
             title: string;
             /** Meaning */
@@ -3036,6 +3039,11 @@ export interface components {
             /** Etag */
             etag: string;
         };
+        /**
+         * AlertRuleId
+         * @enum {string}
+         */
+        AlertRuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "staging_limit" | "archive_lag" | "backlog_full" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "database_unreachable" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
         /**
          * AlertRuleSettings
          * @description Differences from the defaults. A field that is missing or null has the value of the next wider scope.
@@ -3080,7 +3088,7 @@ export interface components {
         AlertSilence: {
             /** Id */
             id: string;
-            rule: components["schemas"]["RuleId"] | null;
+            rule: components["schemas"]["AlertRuleId"] | null;
             /** Stream Id */
             stream_id: string | null;
             /** Stream Name */
@@ -3105,8 +3113,8 @@ export interface components {
          * @description Suppresses notices. Alerts continue to be shown; those that still fire at its end are notified then.
          */
         AlertSilenceCreate: {
-            /** @description Null: every rule. */
-            rule?: components["schemas"]["RuleId"] | null;
+            /** @description Null: every alert rule. */
+            rule?: components["schemas"]["AlertRuleId"] | null;
             /**
              * Stream Id
              * @description Null: every stream, and alerts that concern no stream.
@@ -7123,7 +7131,10 @@ export interface components {
          * @enum {string}
          */
         RowOperation: "INSERT" | "UPDATE" | "DELETE";
-        /** RowRule */
+        /**
+         * RowRule
+         * @description Decides whether a row or change of a table is replicated.
+         */
         RowRule: {
             /**
              * Name
@@ -7216,11 +7227,6 @@ export interface components {
              */
             at_engine_because: string | null;
         };
-        /**
-         * RuleId
-         * @enum {string}
-         */
-        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "staging_limit" | "archive_lag" | "backlog_full" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "database_unreachable" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
         /** RuleOutcome */
         RuleOutcome: {
             /**
@@ -7348,12 +7354,12 @@ export interface components {
              * Include
              * @description Patterns of tables, as in the stream's rules. Rules of a schema and global ones are checked against these tables, beside those that `row_rules` name.
              */
-            include?: components["schemas"]["TableRule"][];
+            include?: components["schemas"]["TablePattern"][];
             /**
              * Exclude
              * @description Patterns of tables, as in the stream's rules.
              */
-            exclude?: components["schemas"]["TableRule"][];
+            exclude?: components["schemas"]["TablePattern"][];
             /**
              * Inserts Only
              * @description Tables, as in the stream's rules, of which no rule sees updates and deletes.
@@ -9279,6 +9285,23 @@ export interface components {
          * @enum {string}
          */
         TableName: "component" | "component_link" | "component_stat" | "database" | "path_bottleneck" | "path_stat";
+        /**
+         * TablePattern
+         * @description Matches tables by the names of schema and table: `*` stands for any characters, `?` for one; case matters.
+         */
+        TablePattern: {
+            /**
+             * Schema
+             * @example public
+             */
+            schema: string;
+            /**
+             * Table
+             * @default *
+             * @example orders_*
+             */
+            table: string;
+        };
         /** TablePreview */
         TablePreview: {
             /** Tables */
@@ -9360,31 +9383,15 @@ export interface components {
             table: string;
         };
         /**
-         * TableRule
-         * @description Matches schema and table by name: `*` stands for any characters, `?` for one; case matters.
-         */
-        TableRule: {
-            /**
-             * Schema
-             * @example public
-             */
-            schema: string;
-            /**
-             * Table
-             * @default *
-             * @example orders_*
-             */
-            table: string;
-        };
-        /**
          * TableRules
-         * @description A table is replicated when an include pattern matches it and no exclude pattern does.
+         * @description A stream's table rules: the tables that it replicates, and what becomes of their rows, columns and names. A table
+         *     is replicated when an include pattern matches it and no exclude pattern does.
          */
         TableRules: {
             /** Include */
-            include: components["schemas"]["TableRule"][];
+            include: components["schemas"]["TablePattern"][];
             /** Exclude */
-            exclude?: components["schemas"]["TableRule"][];
+            exclude?: components["schemas"]["TablePattern"][];
             /**
              * Inserts Only
              * @description Tables, by their exact names, of which only inserts and truncates are replicated; their updates and deletes stay at the source. This makes it possible to replicate a table whose rows nothing identifies.
@@ -21034,7 +21041,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: components["schemas"]["AlertFilter"];
-                rule?: components["schemas"]["RuleId"] | null;
+                rule?: components["schemas"]["AlertRuleId"] | null;
                 stream_id?: string | null;
                 subject_id?: string | null;
                 /** @description Items per page. */
@@ -21242,7 +21249,7 @@ export interface operations {
                 "If-Match"?: string | null;
             };
             path: {
-                rule: components["schemas"]["RuleId"];
+                rule: components["schemas"]["AlertRuleId"];
             };
             cookie?: never;
         };
@@ -21358,7 +21365,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                rule: components["schemas"]["RuleId"];
+                rule: components["schemas"]["AlertRuleId"];
                 stream_id: string;
             };
             cookie?: never;
@@ -21457,7 +21464,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                rule: components["schemas"]["RuleId"];
+                rule: components["schemas"]["AlertRuleId"];
                 stream_id: string;
             };
             cookie?: never;
