@@ -18,6 +18,7 @@ from thalweg.kernel.lifecycle import (
 )
 from thalweg.kernel.lsn import lsn_of
 from thalweg.kernel.row_values import kind_of_state, state_quotes_rows
+from thalweg.kernel.statement_handlers import RowOperation
 
 API_VERSION = 1
 FORMER_ID = "default"
@@ -35,15 +36,12 @@ SEVERAL_ROWS = "the destination has more than one such row"
 should be."""
 
 
-class RowOperation(StrEnum):
-    INSERT = "INSERT"
-    UPDATE = "UPDATE"
-    DELETE = "DELETE"
-
-    @property
-    def of_table(self) -> str:
-        """The beginning of a text that goes on with the table's name."""
-        return {"INSERT": "INSERT into", "UPDATE": "UPDATE of", "DELETE": "DELETE from"}[self.value]
+OF_TABLE = {
+    RowOperation.INSERT: "INSERT into",
+    RowOperation.UPDATE: "UPDATE of",
+    RowOperation.DELETE: "DELETE from",
+}
+"""The beginnings of texts that go on with the table's name."""
 
 
 def quotes_rows(code: str, sqlstate: str) -> bool:
@@ -151,7 +149,7 @@ class EngineError(Document):
         retried = f"; retried {times} before" if self.retries else ""
         kind = NO_SUCH_ROW if self.row_missing else kind_of_state(self.sqlstate)
         if self.code in ABOUT_ROWS:
-            change = "A change of" if self.operation is None else self.operation.of_table
+            change = "A change of" if self.operation is None else OF_TABLE[self.operation]
             subject = f"{change} {self.table or 'a table'}"
         elif self.table or kind:  # beside the title, which says the rest
             subject = self.table
