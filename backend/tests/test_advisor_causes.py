@@ -1,17 +1,14 @@
 """Findings that no recording of the rig has: recorded paths, changed so that another cause slows the same stage."""
 
 import re
-from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from tests.test_advisor_analysis import RUNNING, analysed, parking, recorded
 from tests.test_advisor_findings import findings, waiting
-from thalweg.advisor import findings as package
 from thalweg.advisor.finding import Cure, Finding
 from thalweg.advisor.findings.clues import Parameter, StreamFacts
-from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.findings.ranking import find
 from thalweg.advisor.streams import Condition
 from thalweg.engine_client.error_codes import ErrorSide
@@ -159,6 +156,41 @@ def test_the_flush_of_a_record_of_progress_does_not_make_the_destinations_disk_t
 
 OFF = Parameter(False, True, True, None)
 CREATED = ("CREATE EXTENSION thalweg_datalayer;", "warehouse", "a superuser")
+
+
+def test_appliers_that_wait_for_their_turn_to_commit_are_told_where_the_order_is_full() -> None:
+    full = {"commit_serialization": Parameter("full", "dependent_transactions", True, None)}
+    told = coded(findings("commit_order", **full))["apply_commit_order"]
+    assert (told.title, told.is_cause, told.severity) == ("Transactions wait for their turn to commit", True, "warning")
+    assert figures(told)["commit_serialization"] == ("full", "", None)
+    assert proposals(told) == {"commit_serialization": ("full", "dependent_transactions")}
+    other = {"commit_serialization": Parameter("dependent_transactions", "dependent_transactions", True, None)}
+    assert "apply_commit_order" not in coded(findings("commit_order", **other))
+    assert "apply_commit_order" not in coded(findings("missing_index", **full)), "nobody waits for a turn"
+
+
+def test_spilled_transactions_are_a_warning_only_where_the_disk_limits() -> None:
+    limits = {
+        "txn_lcr_spill_threshold": Parameter(100, 100_000, True, 1_000_000),
+        "memory_budget_mb": Parameter(512, 512, True, 4096),
+    }
+    told = coded(findings("spilling", **limits))["apply_spill"]
+    assert (told.title, told.is_cause) == ("Apply writes transactions to the engine's disk", True)
+    assert told.severity == "warning"
+    assert proposals(told) == {"txn_lcr_spill_threshold": (100, 1000), "memory_budget_mb": (512, 1024)}
+    also = changed("missing_index", "APPLY READER", rates={"spilled_lcrs": 1000.0})
+    beside = coded(findings("missing_index", samples=also, **limits))["apply_spill"]
+    assert (beside.is_cause, beside.severity) == (False, "advice")
+    assert "apply_spill" not in coded(findings("missing_index", **limits)), "nothing is spilled"
+
+
+def test_small_groups_are_told_beside_the_cause() -> None:
+    size = Parameter(10, 20000, True, 100_000)
+    told = coded(findings("missing_index", group_size=size))["apply_small_groups"]
+    assert (told.title, told.is_cause) == ("The source's transactions are executed in small groups", False)
+    assert figures(told)["group_size"] == (10.0, "LCRS", 1000)
+    assert proposals(told) == {"group_size": (10, 20000)}
+    assert "apply_small_groups" not in coded(findings("missing_index"))
 
 
 def data_layer(
@@ -365,16 +397,3 @@ def test_a_path_that_only_parks_is_told_with_its_error_queue() -> None:
     ]
     assert told.cures[0].text.startswith("Open the error queue")
     assert [finding.code for finding in broken(RUNNING, parking(3, 3))] == ["source_idle"]
-
-
-# --- all of them
-
-
-def test_every_code_is_found_by_a_rule_and_by_a_test_or_a_cause_of_the_rig() -> None:
-    here = Path(__file__).parent
-    rules = [file for file in Path(package.__path__[0]).glob("*.py") if file.name != "codes.py"]
-    judges = [*here.rglob("test_*.py"), here / "rig" / "causes.py"]
-    codes = set(get_args(FindingCode))
-    for sources in (rules, judges):
-        text = "\n".join(file.read_text() for file in sources)
-        assert {code for code in codes if f'"{code}"' not in text} == set()

@@ -5,7 +5,6 @@ import pkgutil
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
-from typing import get_args
 
 from tests.rig.causes import CAUSES
 from tests.test_advisor_analysis import analysed, recorded
@@ -328,5 +327,5 @@ def test_every_file_of_findings_is_asked() -> None:
 
 
 def test_the_causes_of_the_rig_expect_findings_that_there_are() -> None:
-    known = get_args(FindingCode)
+    known = list(FindingCode)
     assert [cause.name for cause in CAUSES if cause.code and cause.code not in known] == []

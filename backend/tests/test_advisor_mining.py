@@ -123,7 +123,10 @@ def test_an_archive_that_lags_holds_the_path_up(condition: Condition) -> None:
     assert view.bottleneck.explanation.startswith("For 10 min the archive of the source's WAL has lacked what is next")
     evidence = {item.statistic: item.value for item in found["archive_lags"].evidence}
     assert (evidence["WAITED FOR THE NEXT SEGMENT"], evidence["wal_archive"]) == (600.0, "main")
+    assert (found["archive_lags"].is_cause, found["archive_lags"].severity) == (True, "critical")
     assert "archive_lags" not in told(mined(wait=1))[1], "it may just not have been asked again"
+    beside = told(mined(wait=600), with_error(ErrorCode.DATABASE_UNREACHABLE))[1]["archive_lags"]
+    assert (beside.is_cause, beside.severity) == (False, "warning"), "another error speaks first"
 
 
 def test_images_are_the_cause_where_capture_limits_and_most_of_the_wal_is_images() -> None:

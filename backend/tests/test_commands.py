@@ -572,7 +572,10 @@ async def test_troubles_of_tables_are_listed_and_resolved(
     assert engine.resolved == [("copy", {"schema": "public", "table": "orders"})]
     accepted = await run("streams", "tables", "accept", stream["name"], "public.orders")
     assert (accepted.code, "no changed partitions" in accepted.err) == (1, True)
-    engine.troubles["orders"] = {"state": "REPLICATING", "trouble": trouble("UNIDENTIFIED")}
+    sql = [f'ALTER TABLE "public"."{name}" REPLICA IDENTITY FULL;' for name in ("orders_1", "orders; 2")]
+    unidentified = trouble("UNIDENTIFIED", cure_sql="\n".join(sql))
+    engine.troubles["orders"] = {"state": "REPLICATING", "trouble": unidentified}
     await until(operator, f"{STREAMS}/{stream['id']}", "UNIDENTIFIED")
     listed = (await run("streams", "tables", "list", stream["name"])).out
     assert "Unidentified" in listed and "  cure: Mend it." in listed
+    assert [line.strip() for line in listed.splitlines() if line.strip() in sql] == sql, "to be copied"

@@ -33,6 +33,11 @@ def test_command_line_reference_is_current() -> None:
     assert export.TARGET.read_text() == export.rendered(), "run backend/scripts/export_cli.py"
 
 
+def test_reference_of_findings_is_current() -> None:
+    export = script("export_findings")
+    assert export.TARGET.read_text() == export.rendered(), "run backend/scripts/export_findings.py"
+
+
 def test_migrations_make_the_schema_of_the_models(cluster: Cluster, store_template: str) -> None:
     engine = create_engine(cluster.url(store_template))
     with engine.connect() as connection:

@@ -119,7 +119,7 @@ async def test_a_generated_client_drives_the_main_journey(
         ]
         assert (await api("databases.databases_test", database_id=source.id)).reachable
 
-        only_orders = models.TableRules(include=[models.TableRule(schema="public", table="orders")])
+        only_orders = models.TableRules(include=[models.TablePattern(schema="public", table="orders")])
         wanted = {"source_id": source.id, "rules": only_orders,
                   "destinations": [models.DestinationCreate(database_id=destination.id)]}  # fmt: skip
         preflight = await api("streams.preflights_run", body=models.PreflightRequest(**wanted))
@@ -134,7 +134,7 @@ async def test_a_generated_client_drives_the_main_journey(
         assert stream.lag.bytes_ >= 0
         await api.until(lambda shown: shown.latency.p50_ms is not None, "streams.streams_get", **this)
 
-        both = models.TableRules(include=[models.TableRule(schema="public", table="*")])
+        both = models.TableRules(include=[models.TablePattern(schema="public", table="*")])
         changed = await api(
             "streams.streams_update", **this, if_match=stream.etag, body=models.StreamUpdate(rules=both)
         )

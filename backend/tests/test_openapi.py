@@ -42,3 +42,24 @@ def test_every_operation_names_its_failures_as_problems() -> None:
                 assert answer["content"]["application/problem+json"] == PROBLEM, (where, status)
         if operation.get("security") != [] and where not in ("GET /healthz", "GET /readyz"):
             assert failures.keys() >= {"401", "403"}, where
+
+
+def reached(paths: Iterator[str]) -> set[str]:
+    """The schemas that these paths use, and those that they use in turn."""
+    names: set[str] = set()
+    found = [json.dumps(DOCUMENT["paths"][path]) for path in paths]
+    while found:
+        new = set(re.findall(r"#/components/schemas/(\w+)", found.pop())) - names
+        names |= new
+        found += [json.dumps(SCHEMAS[name]) for name in new]
+    return names
+
+
+def test_rules_of_alerts_and_of_tables_differ_by_name() -> None:
+    """docs/decisions/words-of-rules.md."""
+    of_alerts = reached(path for path in DOCUMENT["paths"] if path.startswith("/api/v1/alerts"))
+    assert {name for name in of_alerts if "Rule" in name} >= {"AlertRule", "AlertRuleId"}
+    assert {name for name in of_alerts if "Rule" in name and not name.startswith("Alert")} == set()
+    of_streams = reached(path for path in DOCUMENT["paths"] if path.startswith("/api/v1/streams"))
+    assert of_streams >= {"TableRules", "TablePattern", "RowRule"}
+    assert {name for name in of_streams if name.startswith("AlertRule")} == set()

@@ -23,7 +23,7 @@ from thalweg.kernel.networks import Networks
 from thalweg.kernel.outside import HeldConnection, outside
 from thalweg.kernel.passwords import hash_password
 from thalweg.kernel.principal import Role
-from thalweg.kernel.rules import TableRule, TableRules
+from thalweg.kernel.rules import TablePattern, TableRules
 from thalweg.live.bus import Bus
 from thalweg.workers.sources import certificate_end
 
@@ -45,7 +45,7 @@ async def test_outside_work_in_a_transaction_fails(resources: Resources) -> None
 
 
 async def test_whatever_is_waited_for_counts_as_outside(resources: Resources) -> None:
-    all_tables = TableRules(include=[TableRule(schema_name="*")])
+    all_tables = TableRules(include=[TablePattern(schema_name="*")])
     notice = notice_of_test("delivery", now(), "https://console.example")
     waits: list[tuple[str, Callable[[], Awaitable[object]]]] = [
         ("Redis", lambda: Bus(resources.redis).last_event_id()),

@@ -8,7 +8,8 @@ import pytest
 
 from tests.test_last_latency import AT
 from tests.test_stalls import HELD, seen
-from thalweg.features.topology.service import _component_node, _database_node, _path
+from thalweg.db.models import DestinationRow, EngineRow, StreamRow
+from thalweg.features.topology.service import _component_node, _database_node, _edges, _path
 from thalweg.live.schemas import Sample
 
 NEAR, FAR = "near", "far"
@@ -65,6 +66,28 @@ def test_what_belongs_to_the_only_path_has_the_name_of_a_path() -> None:
     )
     labels = [_component_node(stream, link, None, AT).label for link in _path(stream, one)]
     assert labels == ["orders"] * 2 + ["orders → Warehouse"] * 4
+
+
+@pytest.mark.parametrize(
+    ("engines", "whole", "each"),
+    [
+        ([NEAR], "combined", ["combined"]),
+        ([FAR], "propagation", ["propagation"]),
+        ([NEAR, FAR], "fan-out", ["combined", "propagation"]),
+    ],
+)
+def test_edges_have_the_mode_that_the_stream_has(engines: list[str], whole: str, each: list[str]) -> None:
+    """Those to and from databases have none."""
+    stream = StreamRow(id="s", source_id="d", capture_engine_id=NEAR, capture_engine=EngineRow(id=NEAR, name=NEAR))
+    stream.destinations = [
+        DestinationRow(id=name, database_id=name, engine_id=name, engine=EngineRow(id=name, name=name))
+        for name in engines
+    ]
+    assert (stream.mode, [stream.mode_to(destination) for destination in stream.destinations]) == (whole, each)
+    for destination, mode in zip(stream.destinations, each, strict=True):
+        edges = _edges(stream, destination, _path(stream, destination), None)
+        assert {edge.mode for edge in edges if edge.kind in ("LCR", "PROPAGATION")} == {mode}
+        assert {edge.mode for edge in edges if edge.kind in ("WAL", "SQL")} == {None}
 
 
 def test_what_works_shows_what_its_component_does() -> None:

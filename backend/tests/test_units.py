@@ -16,7 +16,7 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.lsn import lsn_of
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
 from thalweg.kernel.problems import Problem
-from thalweg.kernel.rules import TableRule, TableRules
+from thalweg.kernel.rules import TablePattern, TableRules
 from thalweg.live.health import Facts, health_of
 from thalweg.live.rates import Reading, sample_of
 from thalweg.live.schemas import Lag, Sample
@@ -60,8 +60,8 @@ def test_patterns_agree_with_a_slow_definition(pattern: str, text: str) -> None:
     assert matches(pattern, text) == slowly(pattern, text)
 
 
-def rule(schema: str, table: str) -> TableRule:
-    return TableRule(schema_name=schema, table=table)
+def rule(schema: str, table: str) -> TablePattern:
+    return TablePattern(schema_name=schema, table=table)
 
 
 def test_exclude_wins_and_unmatched_rules_are_named() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.alerts.test_rules import MIB, SOUND, Clock
-from thalweg.alerting.catalogue import AlertSeverity, RuleId
+from thalweg.alerting.catalogue import AlertRuleId, AlertSeverity
 from thalweg.alerting.facts import DestinationFacts
 
 
@@ -16,15 +16,15 @@ def test_a_full_backlog_that_nothing_leaves_is_critical_at_once() -> None:
     clock = Clock()
     (begun, _) = clock.at(0, replace(SOUND, destinations=both(full_bytes=16 * MIB)))
     assert (begun.key[0], begun.key[3], begun.settings.severity) == (
-        RuleId.BACKLOG_FULL, "reports", AlertSeverity.CRITICAL,
+        AlertRuleId.BACKLOG_FULL, "reports", AlertSeverity.CRITICAL,
     )  # fmt: skip
-    assert clock.firing() == {RuleId.BACKLOG_FULL}
+    assert clock.firing() == {AlertRuleId.BACKLOG_FULL}
     assert begun.assessment is not None and begun.assessment.message == (
         "Capture of orders waits because the backlog of Reports is full (16.0 MiB): nothing more reaches any "
         "destination, and the source keeps WAL. Resume Reports, raise queue_spill_limit_mb, or drop it."
     )
     clock.at(1, replace(SOUND, seen=False, destinations=()))
-    assert clock.firing() == {RuleId.BACKLOG_FULL}, "not known: as it was"
+    assert clock.firing() == {AlertRuleId.BACKLOG_FULL}, "not known: as it was"
     for second in (2, 7):
         clock.at(second, replace(SOUND, destinations=both()))
     assert clock.alerts == {}

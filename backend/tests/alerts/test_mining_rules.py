@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.alerts.test_rules import GIB, MIB, SOUND, Clock
-from thalweg.alerting.catalogue import RULES, AlertSeverity, RuleId
+from thalweg.alerting.catalogue import RULES, AlertRuleId, AlertSeverity
 from thalweg.alerting.facts import DestinationFacts, StreamFacts
 from thalweg.live.staging import StagedWal
 
@@ -37,13 +37,13 @@ def test_staged_wal_fires_above_its_share_and_before_it_is_full() -> None:
     share = Clock()
     for second in (0, 15, 30):
         share.at(second, staged(8.1 * GIB))
-    assert share.firing() == {RuleId.STAGING_LIMIT}
+    assert share.firing() == {AlertRuleId.STAGING_LIMIT}
     share.at(40, replace(staged(1.0), seen=False))
-    assert share.firing() == {RuleId.STAGING_LIMIT}, "not known: as it was"
+    assert share.firing() == {AlertRuleId.STAGING_LIMIT}, "not known: as it was"
     grows = Clock()
     for second in range(0, 50, 5):
         grows.at(second, staged(5.1 * GIB + second * 10.0 * MIB))
-    assert grows.firing() == {RuleId.STAGING_LIMIT}
+    assert grows.firing() == {AlertRuleId.STAGING_LIMIT}
     mines = Clock()
     for second in range(0, 600, 5):
         mines.at(second, staged((16 + 3 * second % 256) * float(MIB)))
@@ -71,8 +71,8 @@ def test_an_archive_that_lacks_the_next_segment_for_long_is_told_until_it_has_it
     clock.at(0, waits(300))
     assert clock.alerts == {}
     (begun, *_) = clock.at(1, waits(301))
-    assert clock.firing() == {RuleId.ARCHIVE_LAG}
-    assert RULES[RuleId.ARCHIVE_LAG].severity is AlertSeverity.CRITICAL
+    assert clock.firing() == {AlertRuleId.ARCHIVE_LAG}
+    assert RULES[AlertRuleId.ARCHIVE_LAG].severity is AlertSeverity.CRITICAL
     assert begun.assessment is not None
     assert begun.assessment.message == (
         "orders has waited for 5 min for the next segment of Shop in the archive main, and cannot read it at the "

@@ -28,7 +28,7 @@ from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_real_engine import of, parked, slot, stream, thalwegd  # noqa: F401
 from thalweg.alerting import conditions
-from thalweg.alerting.catalogue import RULES, RuleId
+from thalweg.alerting.catalogue import RULES, AlertRuleId
 from thalweg.db.models import EngineRow
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
@@ -41,7 +41,7 @@ def quick(app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> 
     at the moment when late changes have come through."""
     settings.alerts_interval = settings.sources_interval = 0.2
     monkeypatch.setattr(conditions, "STANDS_SECONDS_MIN", 1)
-    for rule in set(RuleId) - {RuleId.LATENCY}:
+    for rule in set(AlertRuleId) - {AlertRuleId.LATENCY}:
         monkeypatch.setitem(RULES, rule, replace(RULES[rule], resolve_seconds=0))
 
 

@@ -25,11 +25,11 @@ from tests.test_fan_out import reports, two  # noqa: F401
 from tests.test_real_engine import enrol, of, slot, stream, thalwegd  # noqa: F401
 from tests.test_real_fan_out import relay  # noqa: F401
 from thalweg.alerting import trend
-from thalweg.alerting.catalogue import RULES, RuleId
+from thalweg.alerting.catalogue import RULES, AlertRuleId
 from thalweg.kernel.settings import Settings
 
 MIB = 1 << 20
-FULL = (RuleId.WAL_RETENTION, RuleId.SPILL_LIMIT, RuleId.SPILL_DISK)
+FULL = (AlertRuleId.WAL_RETENTION, AlertRuleId.SPILL_LIMIT, AlertRuleId.SPILL_DISK)
 # Of this disk an engine may take 64 MiB: 256 MiB it leaves to others.
 DISK_MIB = 320
 
@@ -69,7 +69,9 @@ async def hook(admin: httpx.AsyncClient) -> AsyncGenerator[HttpReceiver, None]:
         yield receiver
 
 
-async def filling_up(receiver: HttpReceiver, rule: RuleId, room: Callable[[dict[str, Any]], float]) -> dict[str, Any]:
+async def filling_up(
+    receiver: HttpReceiver, rule: AlertRuleId, room: Callable[[dict[str, Any]], float]
+) -> dict[str, Any]:
     """The notice's alert; its time to full is its room at its growth."""
     alert: dict[str, Any] = (await told(receiver, rule, "firing"))["alert"]
     seen = alert["evidence"]
@@ -109,7 +111,7 @@ async def test_slot_that_nobody_reads_nears_its_limit_recovers_and_is_lost_at_la
     async with hook(admin) as receiver:
         thalwegd.stop()
         async with growing(write):
-            alert = await filling_up(receiver, RuleId.WAL_RETENTION, lambda seen: float(seen["safe_bytes"]))
+            alert = await filling_up(receiver, AlertRuleId.WAL_RETENTION, lambda seen: float(seen["safe_bytes"]))
             (status, safe) = of(sides, "postgres", held)[0]
             assert "max_slot_wal_keep_size is reached in" in alert["message"]
             assert (alert["evidence"]["wal_status"], status) == ("reserved", "reserved")
@@ -182,7 +184,7 @@ async def test_backlog_of_a_dead_destination_nears_its_limit_and_fills_the_disk(
         await relay.sever()
         async with growing(write):
             alert = await filling_up(
-                receiver, RuleId.SPILL_LIMIT, lambda seen: float(seen["limit_bytes"] - seen["used_bytes"])
+                receiver, AlertRuleId.SPILL_LIMIT, lambda seen: float(seen["limit_bytes"] - seen["used_bytes"])
             )
             seen = alert["evidence"]
             assert (seen["component"], seen["parameter"]) == (f"{away}:backlog", "queue_spill_limit_mb")
@@ -190,7 +192,7 @@ async def test_backlog_of_a_dead_destination_nears_its_limit_and_fills_the_disk(
             assert "of queue_spill_limit_mb. At the present growth it is reached in" in alert["message"]
             firing = [alert]
             if on_small_disk.disk_mib is not None:
-                disk = await filling_up(receiver, RuleId.SPILL_DISK, lambda seen: float(seen["room_bytes"]))
+                disk = await filling_up(receiver, AlertRuleId.SPILL_DISK, lambda seen: float(seen["room_bytes"]))
                 assert (disk["subject"]["name"], disk["evidence"]["total_bytes"]) == ("real", DISK_MIB * MIB)
                 assert 0 < disk["evidence"]["room_bytes"] < 64 * MIB
                 assert "At the present growth no more can be spilled in" in disk["message"]

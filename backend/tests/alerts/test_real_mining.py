@@ -15,7 +15,7 @@ from tests.support.real_engine import RealEngine
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_real_engine import enrol, thalwegd  # noqa: F401
-from thalweg.alerting.catalogue import RULES, RuleId
+from thalweg.alerting.catalogue import RULES, AlertRuleId
 from thalweg.kernel.settings import Settings
 
 MIB = 1 << 20
@@ -25,8 +25,8 @@ LIMIT_MIB = 128
 @pytest.fixture(autouse=True)
 def quick(app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.alerts_interval = settings.sources_interval = 0.2
-    rule = RULES[RuleId.STAGING_LIMIT]
-    monkeypatch.setitem(RULES, RuleId.STAGING_LIMIT, replace(rule, hold_seconds=0, resolve_seconds=0))
+    rule = RULES[AlertRuleId.STAGING_LIMIT]
+    monkeypatch.setitem(RULES, AlertRuleId.STAGING_LIMIT, replace(rule, hold_seconds=0, resolve_seconds=0))
 
 
 async def test_a_transaction_that_stays_open_fills_the_staging_and_is_told_before_it_is_full(

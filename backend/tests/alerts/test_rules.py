@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from thalweg.alerting.catalogue import RULES, AlertSeverity, RuleId, SubjectType
+from thalweg.alerting.catalogue import RULES, AlertRuleId, AlertSeverity, SubjectType
 from thalweg.alerting.conditions import CONDITIONS, Key
 from thalweg.alerting.evaluation import Change, evaluate
 from thalweg.alerting.facts import DestinationFacts, Disk, EngineFacts, Expiry, Facts, Slot, Spill, StreamFacts
@@ -32,7 +32,7 @@ class Clock:
     memory: Memory = field(default_factory=Memory)
     alerts: dict[Key, OpenAlert] = field(default_factory=dict)
     seconds: float = 0
-    seen: list[tuple[float, RuleId, Step]] = field(default_factory=list)
+    seen: list[tuple[float, AlertRuleId, Step]] = field(default_factory=list)
 
     def at(
         self, seconds: float, *streams: StreamFacts, engines: list[EngineFacts] | None = None, expiries: Any = ()
@@ -59,20 +59,20 @@ class Clock:
         else:
             del self.alerts[change.key]
 
-    def firing(self) -> set[RuleId]:
+    def firing(self) -> set[AlertRuleId]:
         return {key[0] for key, alert in self.alerts.items() if alert.state is AlertState.FIRING}
 
 
 def test_every_rule_has_a_condition_and_says_what_to_do() -> None:
-    assert set(CONDITIONS) == set(RULES) == set(RuleId)
+    assert set(CONDITIONS) == set(RULES) == set(AlertRuleId)
     for rule in RULES.values():
         assert rule.meaning.endswith(".") and rule.action.endswith(".")
         for threshold in rule.thresholds:
             assert threshold.minimum <= threshold.default <= threshold.maximum
 
 
-@pytest.mark.parametrize("rule", [RuleId.SPILL_DISK, RuleId.SPILL_LIMIT, RuleId.WAL_RETENTION, RuleId.SLOT_IDLE])
-def test_what_a_paused_destination_fills_is_cured_by_resuming_it(rule: RuleId) -> None:
+@pytest.mark.parametrize("rule", map(AlertRuleId, ("spill_disk", "spill_limit", "wal_retention", "slot_idle")))
+def test_what_a_paused_destination_fills_is_cured_by_resuming_it(rule: AlertRuleId) -> None:
     assert "resume" in RULES[rule].action
 
 
@@ -99,7 +99,7 @@ def test_without_hold_time_it_fires_at_once_and_is_resolved_after_its_resolve_ti
     clock.at(2, parked(0))
     clock.at(6, parked(0))
     clock.at(7, parked(0))
-    rule = RuleId.ERROR_QUEUE
+    rule = AlertRuleId.ERROR_QUEUE
     assert clock.seen == [
         (0, rule, Step.BEGIN), (0, rule, Step.FIRE), (2, rule, Step.CLEARING), (7, rule, Step.RESOLVE)
     ]  # fmt: skip
@@ -110,7 +110,7 @@ def test_one_that_comes_back_while_it_clears_goes_on_as_the_same() -> None:
     for second, count in ((0, 1), (2, 0), (4, 1), (6, 0), (8, 1), (10, 0), (14, 0)):
         clock.at(second, parked(count))
     assert [step for _, _, step in clock.seen].count(Step.FIRE) == 1
-    assert clock.firing() == {RuleId.ERROR_QUEUE}
+    assert clock.firing() == {AlertRuleId.ERROR_QUEUE}
     clock.at(15, parked(0))
     assert clock.firing() == set()
 
@@ -127,7 +127,7 @@ def test_held_condition_fires_and_a_short_one_does_not() -> None:
     assert clock.seen[-1][2] is Step.DISMISS
     clock.at(100, slow(31))
     clock.at(160, slow(31))
-    assert clock.firing() == {RuleId.LATENCY}
+    assert clock.firing() == {AlertRuleId.LATENCY}
 
 
 def test_nothing_is_said_to_arrive_while_changes_only_wait() -> None:
@@ -163,7 +163,7 @@ def test_what_is_not_known_moves_nothing() -> None:
     away = replace(SOUND, seen=False, latency_seconds=None, parked=None)
     for second in range(75, 400, 5):
         clock.at(second, away)
-    assert clock.firing() == {RuleId.LATENCY}
+    assert clock.firing() == {AlertRuleId.LATENCY}
     clock.at(400, replace(SOUND, latency_seconds=None, behind_bytes=0))  # idle: nothing waits
     clock.at(460, replace(SOUND, latency_seconds=None, behind_bytes=0))
     assert clock.firing() == set()
@@ -181,16 +181,16 @@ def test_subject_that_goes_takes_its_alerts_with_it() -> None:
 
 
 def test_stream_settings_win_over_those_of_all() -> None:
-    rule = RuleId.ERROR_QUEUE
+    rule = AlertRuleId.ERROR_QUEUE
     clock = Clock(Policy({
         (rule, None): Override(thresholds={"transactions": 10}, severity=AlertSeverity.CRITICAL),
         (rule, "s"): Override(thresholds={"transactions": 1}),
-        (RuleId.COMPONENT_ABORTED, "s"): Override(enabled=False),
+        (AlertRuleId.COMPONENT_ABORTED, "s"): Override(enabled=False),
     }))  # fmt: skip
     other = replace(parked(5), id="t", name="t", status="ABORTED")
     fired = [change for change in clock.at(0, replace(parked(5), status="ABORTED"), other) if change.step is Step.FIRE]
     assert [(change.key[0], change.key[2], change.settings.severity) for change in fired] == [
-        (RuleId.COMPONENT_ABORTED, "t", AlertSeverity.CRITICAL), (rule, "s", AlertSeverity.CRITICAL)
+        (AlertRuleId.COMPONENT_ABORTED, "t", AlertSeverity.CRITICAL), (rule, "s", AlertSeverity.CRITICAL)
     ]  # fmt: skip
     assert effective(rule).thresholds == {"transactions": 0}
 
@@ -198,21 +198,21 @@ def test_stream_settings_win_over_those_of_all() -> None:
 def test_rule_that_is_switched_off_ends_its_alerts() -> None:
     clock = Clock()
     clock.at(0, parked(1))
-    clock.policy = Policy({(RuleId.ERROR_QUEUE, None): Override(enabled=False)})
+    clock.policy = Policy({(AlertRuleId.ERROR_QUEUE, None): Override(enabled=False)})
     clock.at(1, parked(1))
     assert clock.alerts == {}
 
 
 @pytest.mark.parametrize(
     ("rule", "stream", "covered"),
-    [(None, None, True), (RuleId.LATENCY, None, True), (None, "s", True), (RuleId.LATENCY, "s", True),
-     (RuleId.SLOT_LOST, None, False), (None, "t", False)],
+    [(None, None, True), (AlertRuleId.LATENCY, None, True), (None, "s", True), (AlertRuleId.LATENCY, "s", True),
+     (AlertRuleId.SLOT_LOST, None, False), (None, "t", False)],
 )  # fmt: skip
-def test_silences(rule: RuleId | None, stream: str | None, covered: bool) -> None:
+def test_silences(rule: AlertRuleId | None, stream: str | None, covered: bool) -> None:
     policy = Policy(silences=(Silence(rule, stream, START),))
-    assert policy.silenced(RuleId.LATENCY, "s", START - timedelta(seconds=1)) is covered
-    assert not policy.silenced(RuleId.LATENCY, "s", START)
-    assert policy.silenced(RuleId.ENGINE_SILENT, None, START - timedelta(seconds=1)) is (
+    assert policy.silenced(AlertRuleId.LATENCY, "s", START - timedelta(seconds=1)) is covered
+    assert not policy.silenced(AlertRuleId.LATENCY, "s", START)
+    assert policy.silenced(AlertRuleId.ENGINE_SILENT, None, START - timedelta(seconds=1)) is (
         rule is None and stream is None
     )
 
@@ -230,7 +230,7 @@ def test_no_progress_needs_wal_that_grows_and_a_position_that_stands() -> None:
     assert clock.seen == []
     for second in range(600, 700, 5):
         clock.at(second, replace(SOUND, source_end=1000 + second * MIB, done=7))
-    assert clock.firing() == {RuleId.NO_PROGRESS}
+    assert clock.firing() == {AlertRuleId.NO_PROGRESS}
     clock.at(700, replace(SOUND, source_end=1000 + 700 * MIB, done=1000 + 400 * MIB))
     clock.at(711, replace(SOUND, source_end=1000 + 711 * MIB, done=1000 + 700 * MIB))
     assert clock.firing() == set()
@@ -242,7 +242,7 @@ def test_no_progress_believes_the_source_where_the_engine_sees_no_end() -> None:
     for second in range(0, 100, 5):
         slot = replace(SOUND.slot, current_lsn=1000 + second * MIB)  # type: ignore[type-var]
         clock.at(second, replace(SOUND, phase="RETRYING", slot=slot))
-    assert clock.firing() == {RuleId.NO_PROGRESS}
+    assert clock.firing() == {AlertRuleId.NO_PROGRESS}
     stopped = replace(SOUND, desired_status="DISABLED", status="DISABLED", phase="STOPPED")
     clock.at(100, stopped)
     assert clock.firing() == set(), "stopped on purpose"
@@ -259,7 +259,7 @@ def at_both(end: int, warehouse: int, reports: int, **more: Any) -> StreamFacts:
     return replace(SOUND, source_end=end, done=lowest, destinations=both, phase=phase)
 
 
-def parts(clock: Clock, rule: RuleId) -> set[str]:
+def parts(clock: Clock, rule: AlertRuleId) -> set[str]:
     return {key[3] for key, alert in clock.alerts.items() if key[0] is rule and alert.state is AlertState.FIRING}
 
 
@@ -269,8 +269,8 @@ def test_no_progress_is_judged_at_each_destination() -> None:
     for second in range(0, 100, 5):
         end = 1000 + second * MIB
         changes = clock.at(second, replace(at_both(end, end, 7), done=end))
-    assert parts(clock, RuleId.NO_PROGRESS) == {"reports"}
-    assessment = next(change.assessment for change in changes if change.key[:1] == (RuleId.NO_PROGRESS,))
+    assert parts(clock, AlertRuleId.NO_PROGRESS) == {"reports"}
+    assessment = next(change.assessment for change in changes if change.key[:1] == (AlertRuleId.NO_PROGRESS,))
     assert assessment is not None and assessment.evidence["destination_id"] == "reports"
     assert assessment.message.startswith("Reports of orders has not moved for 95 s")
 
@@ -282,7 +282,7 @@ def test_no_progress_says_that_a_transaction_waits_for_its_retry() -> None:
         changes = clock.at(
             second, at_both(end, end, 7, retry="1 transaction waits for its retry 2 of 2 at 12:09:13 UTC")
         )
-    assessment = next(change.assessment for change in changes if change.key[:1] == (RuleId.NO_PROGRESS,))
+    assessment = next(change.assessment for change in changes if change.key[:1] == (AlertRuleId.NO_PROGRESS,))
     assert assessment is not None
     assert assessment.message.endswith(" of WAL: 1 transaction waits for its retry 2 of 2 at 12:09:13 UTC.")
 
@@ -293,8 +293,8 @@ def test_a_destination_that_is_copied_does_not_silence_the_other() -> None:
         slot = replace(SOUND.slot, active=False)  # type: ignore[type-var]
         stream = at_both(1000 + second * MIB, 7, 1000, phase="INSTANTIATING")
         clock.at(second, replace(stream, slot=slot))
-    assert parts(clock, RuleId.NO_PROGRESS) == {"warehouse"}
-    assert RuleId.SLOT_INACTIVE in clock.firing()
+    assert parts(clock, AlertRuleId.NO_PROGRESS) == {"warehouse"}
+    assert AlertRuleId.SLOT_INACTIVE in clock.firing()
     clock = Clock()
     for second in range(0, 100, 5):
         alone = replace(SOUND, source_end=1000 + second * MIB, done=7, phase="INSTANTIATING", slot=None)
@@ -324,7 +324,7 @@ def test_wal_retention_by_size() -> None:
     clock = Clock()
     clock.at(0, kept(0, 11 * GIB))
     changes = clock.at(30, kept(30, 11 * GIB))
-    assert clock.firing() == {RuleId.WAL_RETENTION}
+    assert clock.firing() == {AlertRuleId.WAL_RETENTION}
     assert changes[0].assessment is not None
     assert changes[0].assessment.message == "The source keeps 11.0 GiB of WAL for orders."
 
@@ -334,7 +334,7 @@ def test_wal_retention_by_time_to_the_limit() -> None:
     clock = Clock()
     for second in range(0, 60, 5):
         changes = clock.at(second, kept(second, second * 10 * MIB, safe_bytes=18 * GIB, wal_status="reserved"))
-    assert clock.firing() == {RuleId.WAL_RETENTION}
+    assert clock.firing() == {AlertRuleId.WAL_RETENTION}
     assessment = next(change.assessment for change in changes if change.assessment is not None)
     assert assessment.evidence["growth_bytes_per_second"] == pytest.approx(10 * MIB)
     assert assessment.evidence["seconds_to_full"] == pytest.approx(1843.2)
@@ -398,7 +398,7 @@ def test_a_slot_that_the_source_gives_up_as_idle_is_told_before_and_after() -> N
     assert clock.alerts == {}
     for second in (5, 40):
         changes = clock.at(second, idle(1800))
-    assert clock.firing() == {RuleId.SLOT_IDLE}
+    assert clock.firing() == {AlertRuleId.SLOT_IDLE}
     assessment = next(change.assessment for change in changes if change.assessment is not None)
     assert "idle_replication_slot_timeout will invalidate it in 30 min" in assessment.message
     lost = Slot(START, missing=False, wal_status="lost", invalidation_reason="idle_timeout")
@@ -406,7 +406,7 @@ def test_a_slot_that_the_source_gives_up_as_idle_is_told_before_and_after() -> N
     told = next(
         change.assessment
         for change in changes
-        if change.assessment is not None and change.assessment.rule is RuleId.SLOT_LOST
+        if change.assessment is not None and change.assessment.rule is AlertRuleId.SLOT_LOST
     )
     assert "it was not read for longer than idle_replication_slot_timeout" in told.message
 
@@ -422,7 +422,7 @@ def test_steady_retention_has_no_time_to_full() -> None:
 def test_lost_slot_fires_at_once(slot: Slot) -> None:
     clock = Clock()
     clock.at(0, replace(SOUND, slot=slot))
-    assert clock.firing() == {RuleId.SLOT_LOST}
+    assert clock.firing() == {AlertRuleId.SLOT_LOST}
     new = Clock()
     new.at(0, replace(SOUND, slot=Slot(START, missing=True), had_slot=False, phase="INITIALIZING"))
     assert new.alerts == {}, "a new stream has not made its slot yet"
@@ -433,7 +433,7 @@ def test_inactive_slot() -> None:
     idle = replace(SOUND, slot=replace(SOUND.slot, active=False))  # type: ignore[type-var]
     clock.at(0, idle)
     clock.at(61, idle)
-    assert clock.firing() == {RuleId.SLOT_INACTIVE}
+    assert clock.firing() == {AlertRuleId.SLOT_INACTIVE}
     clock.at(62, replace(idle, desired_status="DISABLED", status="DISABLED"))
     assert clock.alerts == {}
 
@@ -446,9 +446,9 @@ def test_spill_limit_is_watched_for_each_component() -> None:
     ))  # fmt: skip
     clock.at(0, spilling)
     clock.at(30, spilling)
-    assert [(key[0], key[3]) for key in clock.alerts] == [(RuleId.SPILL_LIMIT, "queue")]
+    assert [(key[0], key[3]) for key in clock.alerts] == [(AlertRuleId.SPILL_LIMIT, "queue")]
     clock.at(35, replace(SOUND, seen=False))
-    assert clock.firing() == {RuleId.SPILL_LIMIT}, "not known: as it was"
+    assert clock.firing() == {AlertRuleId.SPILL_LIMIT}, "not known: as it was"
 
 
 def test_a_full_backlog_is_told_once() -> None:
@@ -457,11 +457,11 @@ def test_a_full_backlog_is_told_once() -> None:
     clock = Clock()
     for second in (0, 40):
         clock.at(second, replace(SOUND, spills=spills, destinations=(reports,)))
-    assert clock.firing() == {RuleId.BACKLOG_FULL}
+    assert clock.firing() == {AlertRuleId.BACKLOG_FULL}
     only = Clock()
     for second in (0, 40):
         changes = only.at(second, replace(SOUND, spills=spills, destinations=(replace(reports, full_bytes=None),)))
-    assert only.firing() == {RuleId.SPILL_LIMIT}, "it holds nobody up"
+    assert only.firing() == {AlertRuleId.SPILL_LIMIT}, "it holds nobody up"
     assert not changes or "at its backlog, 100 %" in str(changes[0].assessment)
 
 
@@ -482,11 +482,11 @@ def test_spill_disk_by_share_and_by_time() -> None:
     clock = Clock()
     for second in (0, 30):
         clock.at(second, engines=[replace(ENGINE, disk=Disk(100 * GIB, 9 * GIB))])
-    assert clock.firing() == {RuleId.SPILL_DISK}
+    assert clock.firing() == {AlertRuleId.SPILL_DISK}
     growing = Clock()
     for second in range(0, 60, 5):
         growing.at(second, engines=[replace(ENGINE, disk=Disk(100 * GIB, 50 * GIB - second * 100 * MIB))])
-    assert growing.firing() == {RuleId.SPILL_DISK}, "500 s to full"
+    assert growing.firing() == {AlertRuleId.SPILL_DISK}, "500 s to full"
 
 
 def test_disk_of_which_the_engine_takes_no_more_is_full() -> None:
@@ -494,7 +494,7 @@ def test_disk_of_which_the_engine_takes_no_more_is_full() -> None:
     full, clock = [replace(ENGINE, disk=Disk(2 * GIB, 255 * MIB))], Clock()
     clock.at(0, engines=full)
     changes = clock.at(30, engines=full)
-    assert clock.firing() == {RuleId.SPILL_DISK}
+    assert clock.firing() == {AlertRuleId.SPILL_DISK}
     assert changes[0].assessment is not None
     assert changes[0].assessment.message.endswith("The engine no longer spills: 256.0 MiB stay free for others.")
 
@@ -507,7 +507,7 @@ def test_one_destination_of_several_that_stops() -> None:
         DestinationFacts("reports", "Reports", "ABORTED", error, applies=False),
     )
     (begun, _) = clock.at(0, replace(SOUND, destinations=both))
-    assert (begun.key[0], begun.key[3]) == (RuleId.COMPONENT_ABORTED, "reports")
+    assert (begun.key[0], begun.key[3]) == (AlertRuleId.COMPONENT_ABORTED, "reports")
     assert begun.assessment is not None
     assert begun.assessment.message == f"Reports of {SOUND.name} has stopped; Warehouse continues. {error}"
     alone = Clock().at(0, replace(SOUND, destinations=(replace(both[0], applies=False), both[1])))
@@ -525,7 +525,7 @@ def test_a_table_that_misses_changes() -> None:
     clock = Clock()
     reason = '"public"."orders" was dropped at the source.'
     (_, fired) = clock.at(0, replace(SOUND, troubles=(reason,)))
-    assert clock.firing() == {RuleId.TABLE_TROUBLE}
+    assert clock.firing() == {AlertRuleId.TABLE_TROUBLE}
     assert fired.assessment is not None
     assert fired.assessment.message == f"A table of orders needs a cure. {reason}"
     for second in (1, 6):
@@ -551,7 +551,7 @@ def test_a_lower_bound_of_an_error_queue_fires_but_ends_nothing() -> None:
     assert message == "At least 3 transactions are parked in the error queue of orders."
     for second in range(1, 30):
         clock.at(second, replace(parked(0), parked_at_least=True))
-    assert clock.firing() == {RuleId.ERROR_QUEUE}, "the other destination tells nothing of its error queue"
+    assert clock.firing() == {AlertRuleId.ERROR_QUEUE}, "the other destination tells nothing of its error queue"
 
 
 def test_a_database_that_cannot_be_reached_is_named_within_seconds() -> None:
@@ -562,15 +562,15 @@ def test_a_database_that_cannot_be_reached_is_named_within_seconds() -> None:
     clock = Clock()
     for second in range(12):
         clock.at(second, away)
-    assert parts(clock, RuleId.DATABASE_UNREACHABLE) == {"destination:warehouse"}
-    assert RULES[RuleId.DATABASE_UNREACHABLE].severity is AlertSeverity.CRITICAL
+    assert parts(clock, AlertRuleId.DATABASE_UNREACHABLE) == {"destination:warehouse"}
+    assert RULES[AlertRuleId.DATABASE_UNREACHABLE].severity is AlertSeverity.CRITICAL
     clock.at(12, replace(away, seen=False))
-    assert parts(clock, RuleId.DATABASE_UNREACHABLE) == {"destination:warehouse"}, "its engine does not answer now"
+    assert parts(clock, AlertRuleId.DATABASE_UNREACHABLE) == {"destination:warehouse"}, "its engine does not answer now"
     for second in range(13, 30):
         back = replace(away, destinations=(replace(warehouse, unreachable=None), reports), source_unreachable=refused)
         changes = clock.at(second, back)
-    assert parts(clock, RuleId.DATABASE_UNREACHABLE) == {"source:source"}
-    assessment = next(change.assessment for change in changes if change.key[0] is RuleId.DATABASE_UNREACHABLE)
+    assert parts(clock, AlertRuleId.DATABASE_UNREACHABLE) == {"source:source"}
+    assessment = next(change.assessment for change in changes if change.key[0] is AlertRuleId.DATABASE_UNREACHABLE)
     assert assessment is not None
     assert assessment.message == f"Shop, the source of orders, cannot be reached. {refused}"
 
@@ -580,7 +580,7 @@ def test_silent_engine_is_one_alert_and_its_streams_keep_theirs() -> None:
     clock.at(0, parked(1))
     away = replace(SOUND, seen=False, parked=None, latency_seconds=None)
     clock.at(31, away, engines=[replace(ENGINE, state="UNREACHABLE", silent_seconds=31, message="refused")])
-    assert clock.firing() == {RuleId.ENGINE_SILENT, RuleId.ERROR_QUEUE}
+    assert clock.firing() == {AlertRuleId.ENGINE_SILENT, AlertRuleId.ERROR_QUEUE}
 
 
 def test_expiries() -> None:
@@ -593,7 +593,7 @@ def test_expiries() -> None:
         expiry(SubjectType.TOKEN, "API token", -1), expiry(SubjectType.AUTHORITY, "authority", 300),
     ])  # fmt: skip
     assert {(key[0], key[3]) for key in clock.alerts} == {
-        (RuleId.CERTIFICATE_EXPIRING, "identity"), (RuleId.TOKEN_EXPIRING, "API token")
+        (AlertRuleId.CERTIFICATE_EXPIRING, "identity"), (AlertRuleId.TOKEN_EXPIRING, "API token")
     }  # fmt: skip
     clock.at(1, expiries=[expiry(SubjectType.ENGINE, "identity", 90)])
     assert clock.alerts == {}

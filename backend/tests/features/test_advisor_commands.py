@@ -22,6 +22,8 @@ async def test_reports_of_a_run(
     taken = await shell("advisor", "run", "--stream", stream["name"], "--name", "noon")
     assert taken.code == 0, taken.err
     assert "APPLY SERVER (EXECUTE)" in taken.out and "latency p50 2.0 ms" in taken.out
+    heading = next(line for line in taken.out.splitlines() if line.startswith("1. "))
+    assert heading.endswith(" (apply_data_layer_missing)"), "the entry of the reference"
     file = tmp_path / "streams_advisor.txt"
     for _ in range(2):
         assert (await shell("advisor", "report", "--file", str(file))).code == 0

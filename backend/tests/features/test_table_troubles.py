@@ -39,6 +39,27 @@ async def until(client: httpx.AsyncClient, path: str, kind: str | None) -> dict[
     return dict(await eventually(check))
 
 
+async def test_the_cures_sql_is_the_engines(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    """Nobody takes it out of the words: they may name other statements, too."""
+    sql = 'ALTER TABLE "public"."orders" REPLICA IDENTITY FULL;'
+    words = f"At the source, run {sql} Or add a primary key."
+    path = f"{STREAMS}/{(await created(operator, registered))['id']}"
+    for kind, told, shown in (
+        ("UNIDENTIFIED", {"cure_sql": f"{sql}\n{sql}"}, f"{sql}\n{sql}"),
+        ("PARTITIONS CHANGED", {"cure_sql": ""}, None),
+        ("RENAMED", {}, None),  # an older engine
+    ):
+        engine.troubles["orders"] = {"trouble": trouble(kind, cure=words, **told)}
+        found = {table["table"]: table["trouble"] for table in (await until(operator, path, kind))["tables"]}
+        assert (found["orders"]["cure"], found["orders"]["sql"]) == (words, shown)
+        assert "cure_sql" not in found["orders"]
+
+
 async def test_a_stopped_table_is_never_healthy_until_it_is_copied(
     operator: httpx.AsyncClient,
     admin: httpx.AsyncClient,

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from thalweg.advisor.findings.codes import FindingCode
 from thalweg.kernel.models import Resource
 
 
@@ -81,7 +82,7 @@ class Finding(Resource):
     path_id: str
     stream_id: str
     component_id: str | None
-    code: str = Field(examples=["apply_missing_index", "apply_lock_contention", "network_limit"])
+    code: FindingCode
     severity: FindingSeverity
     is_cause: bool = Field(description="It causes the named bottleneck.")
     title: str

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class RuleId(StrEnum):
+class AlertRuleId(StrEnum):
     NO_PROGRESS = "no_progress"
     LATENCY = "latency"
     SPILL_DISK = "spill_disk"
@@ -62,7 +62,7 @@ class Rule:
     """`hold_seconds`: how long the condition must hold before the alert fires. `resolve_seconds`: how long it must be
     over before the alert is resolved."""
 
-    id: RuleId
+    id: AlertRuleId
     title: str
     meaning: str
     action: str
@@ -86,11 +86,11 @@ GIB = float(1 << 30)
 MIB = float(1 << 20)
 TIME_TO_FULL = Threshold("seconds_to_full", "Time to full, below", "seconds", 3600, 0, 30 * 86400)
 
-RULES: dict[RuleId, Rule] = {
+RULES: dict[AlertRuleId, Rule] = {
     rule.id: rule
     for rule in (
         Rule(
-            RuleId.NO_PROGRESS, "No progress while WAL grows",
+            AlertRuleId.NO_PROGRESS, "No progress while WAL grows",
             "The source writes WAL, but a destination of the stream makes no progress: it is falling behind.",
             "On the stream's page, find the component that does not move. The cause may be a lock at the destination, "
             "a destination or an engine that is away, or a waiting transaction. Meanwhile the changes wait in the "
@@ -99,7 +99,7 @@ RULES: dict[RuleId, Rule] = {
             (Threshold("wal_bytes", "WAL written meanwhile, at least", "bytes", MIB, 1, 1 << 50),),
         ),
         Rule(
-            RuleId.LATENCY, "Latency above its threshold",
+            AlertRuleId.LATENCY, "Latency above its threshold",
             "Changes reach the destination late: the slowest 1 % of the transactions take longer than the threshold.",
             "On the stream's page, see whether a database or an engine is away. If none is, find the component that "
             "is busy all the time: it is the bottleneck.",
@@ -107,7 +107,7 @@ RULES: dict[RuleId, Rule] = {
             (Threshold("latency_seconds", "Latency p99, above", "seconds", 30, 0.001, 86400),),
         ),
         Rule(
-            RuleId.SPILL_DISK, "The disk for spilled changes fills up",
+            AlertRuleId.SPILL_DISK, "The disk for spilled changes fills up",
             "The disk where the engine keeps changes that do not fit into memory is nearly full. The engine leaves "
             "256 MiB free for others; once only that is left, it holds its sources back.",
             "Free space on the engine's disk, or speed up the destination whose backlog grows; if it is paused, resume "
@@ -116,7 +116,7 @@ RULES: dict[RuleId, Rule] = {
             (Threshold("free_percent", "Free space, below", "percent", 10, 0, 100), TIME_TO_FULL),
         ),
         Rule(
-            RuleId.SPILL_LIMIT, "The stream's spill nears its limit",
+            AlertRuleId.SPILL_LIMIT, "The stream's spill nears its limit",
             "The stream's changes on the engine's disk are close to the limit that its parameters set. At the limit "
             "the stream holds its source back.",
             "Raise queue_spill_limit_mb or spill_limit_mb if the disk has room, or speed up the destination; if it is "
@@ -126,7 +126,7 @@ RULES: dict[RuleId, Rule] = {
             "parameters",
         ),
         Rule(
-            RuleId.STAGING_LIMIT, "The staged WAL nears its limit",
+            AlertRuleId.STAGING_LIMIT, "The staged WAL nears its limit",
             "The source's WAL that the stream keeps on the engine's disk, to mine it there, is close to "
             "staging_limit_mb. At the limit nothing more is received, and the source keeps what follows. With an "
             "archive, the staged WAL that the archive has goes first, and the stream goes on.",
@@ -139,7 +139,7 @@ RULES: dict[RuleId, Rule] = {
             "parameters",
         ),
         Rule(
-            RuleId.ARCHIVE_LAG, "The archive of the WAL lags",
+            AlertRuleId.ARCHIVE_LAG, "The archive of the WAL lags",
             "The stream mines the source's WAL and reads it from the archive, because the source cannot be read or no "
             "longer has it. The archive does not have the next segment: nothing more reaches any destination.",
             "Check what archives the source's WAL: pg_stat_archiver at the source names the last failure. Check, too, "
@@ -150,7 +150,7 @@ RULES: dict[RuleId, Rule] = {
             (Threshold("waiting_seconds", "Waited for the next segment, above", "seconds", 300, 0, 30 * 86400),),
         ),
         Rule(
-            RuleId.BACKLOG_FULL, "A full backlog holds the stream up",
+            AlertRuleId.BACKLOG_FULL, "A full backlog holds the stream up",
             "The backlog of a destination that applies nothing has reached its limit. Capture waits for room: nothing "
             "more reaches any destination of the stream, and the source keeps its WAL.",
             "Resume the destination, or remove what keeps it from applying. Or raise its queue_spill_limit_mb if the "
@@ -158,7 +158,7 @@ RULES: dict[RuleId, Rule] = {
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
         ),
         Rule(
-            RuleId.WAL_RETENTION, "The source keeps a lot of WAL",
+            AlertRuleId.WAL_RETENTION, "The source keeps a lot of WAL",
             "The stream's replication slot holds back WAL at the source. It fills the source's disk, or the source "
             "drops the slot when max_slot_wal_keep_size is reached: then the stream needs a new copy.",
             "Let the stream catch up: start it, resume its paused destinations, remove what holds it up, or delete it "
@@ -167,14 +167,14 @@ RULES: dict[RuleId, Rule] = {
             (Threshold("retained_bytes", "WAL kept, above", "bytes", 10 * GIB, 1, 1 << 60), TIME_TO_FULL),
         ),
         Rule(
-            RuleId.SLOT_INACTIVE, "The slot is not in use",
+            AlertRuleId.SLOT_INACTIVE, "The slot is not in use",
             "The stream is switched on, but its replication slot has no reader: no changes are captured and the "
             "source keeps all its WAL.",
             "Check that the engine runs and reaches the source; the stream's page says why it is not connected.",
             SubjectType.STREAM, AlertSeverity.WARNING, 60, 10,
         ),
         Rule(
-            RuleId.SLOT_IDLE, "The slot will be invalidated as idle",
+            AlertRuleId.SLOT_IDLE, "The slot will be invalidated as idle",
             "The stream's replication slot has no reader. The source invalidates slots that have not been read for "
             "idle_replication_slot_timeout; the stream then needs a new copy.",
             "Start the stream, resume its paused destinations, or remove what keeps it from reading; or set "
@@ -184,7 +184,7 @@ RULES: dict[RuleId, Rule] = {
             (Threshold("seconds_left", "Time left, below", "seconds", 3600, 0, 30 * 86400),),
         ),
         Rule(
-            RuleId.SLOT_LOST, "The slot is lost",
+            AlertRuleId.SLOT_LOST, "The slot is lost",
             "The stream's replication slot is gone, or the source has invalidated it: it removed WAL that the slot "
             "still needed, or the slot was not read for idle_replication_slot_timeout. The changes since then can no "
             "longer be captured.",
@@ -194,7 +194,7 @@ RULES: dict[RuleId, Rule] = {
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
         ),
         Rule(
-            RuleId.DATABASE_UNREACHABLE, "A database cannot be reached",
+            AlertRuleId.DATABASE_UNREACHABLE, "A database cannot be reached",
             "The engine cannot connect to a source or a destination of the stream. Nothing is captured there, or "
             "nothing applied; the engine tries again by itself.",
             "Check that the database's server runs, and that the network lets the engine through. The stream resumes "
@@ -202,7 +202,7 @@ RULES: dict[RuleId, Rule] = {
             SubjectType.STREAM, AlertSeverity.CRITICAL, 10, 5,
         ),
         Rule(
-            RuleId.COMPONENT_ABORTED, "A component has stopped with an error",
+            AlertRuleId.COMPONENT_ABORTED, "A component has stopped with an error",
             "The stream, or one of its destinations, stays stopped until its error is cured: the error does not go "
             "away by itself.",
             "Follow the error's cure on the stream's page. For a changed table the cure is a button there; after any "
@@ -210,7 +210,7 @@ RULES: dict[RuleId, Rule] = {
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
         ),
         Rule(
-            RuleId.TABLE_TROUBLE, "A table has changed at the source",
+            AlertRuleId.TABLE_TROUBLE, "A table has changed at the source",
             "It was dropped, replaced or taken out of the publication, or its partitions changed in ways that WAL "
             "does not show, so the destination's table misses changes. Or it has lost its replica identity, so the "
             "source refuses updates and deletes of it. The stream's other tables keep replicating.",
@@ -218,7 +218,7 @@ RULES: dict[RuleId, Rule] = {
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5, tab="tables",
         ),
         Rule(
-            RuleId.ERROR_QUEUE, "The error queue is not empty",
+            AlertRuleId.ERROR_QUEUE, "The error queue is not empty",
             "Transactions could not be applied and are parked at the destination, whole; those that depend on them "
             "wait behind them. The destination lacks their changes.",
             "Open the error queue, remove the cause (often a row that is in the way), then execute them again or "
@@ -228,7 +228,7 @@ RULES: dict[RuleId, Rule] = {
             "errors",
         ),
         Rule(
-            RuleId.ENGINE_SILENT, "An engine does not answer",
+            AlertRuleId.ENGINE_SILENT, "An engine does not answer",
             "The control plane cannot see the engine. Either its streams still run and only their figures are "
             "missing, or the engine is down and none of them runs.",
             "Check that thalwegd runs on its host, what its log says, and that the network lets the control plane "
@@ -237,7 +237,7 @@ RULES: dict[RuleId, Rule] = {
             (Threshold("silent_seconds", "Without an answer for, above", "seconds", 30, 0, 86400),),
         ),
         Rule(
-            RuleId.CERTIFICATE_EXPIRING, "A certificate expires",
+            AlertRuleId.CERTIFICATE_EXPIRING, "A certificate expires",
             "Engines and the control plane trust one another by certificates, and refuse to connect with expired "
             "ones. Engines' identities are renewed automatically at a third of their life: one that was not shows "
             "that the renewal fails.",
@@ -247,14 +247,14 @@ RULES: dict[RuleId, Rule] = {
             (Threshold("days", "Expires within", "days", 14, 0, 365),),
         ),
         Rule(
-            RuleId.TOKEN_EXPIRING, "An API token expires",
+            AlertRuleId.TOKEN_EXPIRING, "An API token expires",
             "Clients that use the token are locked out once it has expired.",
             "Create a new token in the settings, give it to its user, then revoke the old one.",
             SubjectType.TOKEN, AlertSeverity.WARNING, 0, 0,
             (Threshold("days", "Expires within", "days", 7, 0, 365),),
         ),
         Rule(
-            RuleId.HISTORY_UNWRITTEN, "History cannot be written",
+            AlertRuleId.HISTORY_UNWRITTEN, "History cannot be written",
             "The control plane's store accepts no samples: its disk is full, or it refuses them for another reason. "
             "Replication does not depend on it. Engines keep their last minutes, and history receives those once "
             "the store accepts samples again; older ones are lost.",

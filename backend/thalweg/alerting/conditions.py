@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from thalweg.alerting.catalogue import RuleId, SubjectType
+from thalweg.alerting.catalogue import AlertRuleId, SubjectType
 from thalweg.alerting.facts import EngineFacts, Facts, StreamFacts
 from thalweg.alerting.policy import Policy, RuleSettings
 from thalweg.alerting.trend import Memory
@@ -37,14 +37,14 @@ class Subject:
         return self.id if self.type is SubjectType.STREAM else None
 
 
-Key = tuple[RuleId, SubjectType, str, str]
+Key = tuple[AlertRuleId, SubjectType, str, str]
 
 
 @dataclass(frozen=True)
 class Assessment:
     """`breached` None: it cannot be told now, so everything stays as it is."""
 
-    rule: RuleId
+    rule: AlertRuleId
     subject: Subject
     breached: bool | None
     message: str = ""
@@ -67,22 +67,22 @@ class View:
     policy: Policy
     firing: frozenset[Key]
 
-    def streams(self, rule: RuleId) -> Iterator[tuple[StreamFacts, RuleSettings, Subject]]:
+    def streams(self, rule: AlertRuleId) -> Iterator[tuple[StreamFacts, RuleSettings, Subject]]:
         for stream in self.facts.streams:
             settings = self.policy.settings(rule, stream.id)
             if settings.enabled and stream.desired_status != DesiredStatus.DROPPED:
                 yield stream, settings, Subject(SubjectType.STREAM, stream.id, stream.name)
 
-    def engines(self, rule: RuleId) -> Iterator[tuple[EngineFacts, RuleSettings, Subject]]:
+    def engines(self, rule: AlertRuleId) -> Iterator[tuple[EngineFacts, RuleSettings, Subject]]:
         settings = self.policy.settings(rule)
         for engine in self.facts.engines if settings.enabled else []:
             yield engine, settings, Subject(SubjectType.ENGINE, engine.id, engine.name)
 
-    def above(self, rule: RuleId, subject: Subject, value: float, threshold: float) -> bool:
+    def above(self, rule: AlertRuleId, subject: Subject, value: float, threshold: float) -> bool:
         firing = (rule, subject.type, subject.id, subject.part) in self.firing
         return value > threshold * (CLEAR_SHARE if firing else 1)
 
-    def below(self, rule: RuleId, subject: Subject, value: float | None, threshold: float) -> bool:
+    def below(self, rule: AlertRuleId, subject: Subject, value: float | None, threshold: float) -> bool:
         firing = (rule, subject.type, subject.id, subject.part) in self.firing
         return value is not None and value < threshold / (CLEAR_SHARE if firing else 1)
 
@@ -123,7 +123,7 @@ def _movers(stream: StreamFacts, subject: Subject) -> Iterator[Mover]:
 
 def no_progress(view: View) -> Iterator[Assessment]:
     """Judges each destination by itself: one may stand while the others move."""
-    rule = RuleId.NO_PROGRESS
+    rule = AlertRuleId.NO_PROGRESS
     for stream, settings, subject in view.streams(rule):
         if stream.desired_status != DesiredStatus.ENABLED or stream.is_paused:
             continue
@@ -137,7 +137,7 @@ def no_progress(view: View) -> Iterator[Assessment]:
 
 
 def _progress(view: View, settings: RuleSettings, mover: Mover, end: int) -> Assessment:
-    rule, subject, at = RuleId.NO_PROGRESS, mover.subject, view.facts.at
+    rule, subject, at = AlertRuleId.NO_PROGRESS, mover.subject, view.facts.at
     if not mover.done:
         return Assessment(rule, subject, None)
     still = view.memory.standstill((subject.id, subject.part), at, mover.done, end)
@@ -155,7 +155,7 @@ def _progress(view: View, settings: RuleSettings, mover: Mover, end: int) -> Ass
 
 
 def latency(view: View) -> Iterator[Assessment]:
-    rule = RuleId.LATENCY
+    rule = AlertRuleId.LATENCY
     for stream, settings, subject in view.streams(rule):
         if stream.desired_status != DesiredStatus.ENABLED or stream.is_paused:
             continue
@@ -176,7 +176,7 @@ def latency(view: View) -> Iterator[Assessment]:
 
 
 def spill_disk(view: View) -> Iterator[Assessment]:
-    rule = RuleId.SPILL_DISK
+    rule = AlertRuleId.SPILL_DISK
     for engine, settings, subject in view.engines(rule):
         disk = engine.disk
         if disk is None or disk.total_bytes <= 0:
@@ -213,7 +213,7 @@ def _left(seconds: float) -> str:
 
 def spill_limit(view: View) -> Iterator[Assessment]:
     """Not of a backlog that is full and holds the others up: backlog_full tells of it."""
-    rule = RuleId.SPILL_LIMIT
+    rule = AlertRuleId.SPILL_LIMIT
     for stream, settings, subject in view.streams(rule):
         if not stream.seen:
             yield Assessment(rule, subject, None)
@@ -242,7 +242,7 @@ def spill_limit(view: View) -> Iterator[Assessment]:
 
 
 def staging_limit(view: View) -> Iterator[Assessment]:
-    rule = RuleId.STAGING_LIMIT
+    rule = AlertRuleId.STAGING_LIMIT
     for stream, settings, subject in view.streams(rule):
         staged = stream.staged_wal
         if not stream.seen:
@@ -279,7 +279,7 @@ def _most_behind(stream: StreamFacts) -> list[str]:
 
 
 def archive_lag(view: View) -> Iterator[Assessment]:
-    rule = RuleId.ARCHIVE_LAG
+    rule = AlertRuleId.ARCHIVE_LAG
     for stream, settings, subject in view.streams(rule):
         if not stream.seen:
             yield Assessment(rule, subject, None)
@@ -298,7 +298,7 @@ def archive_lag(view: View) -> Iterator[Assessment]:
 
 def backlog_full(view: View) -> Iterator[Assessment]:
     """At once: nothing flows any more, however well the other destinations are."""
-    rule = RuleId.BACKLOG_FULL
+    rule = AlertRuleId.BACKLOG_FULL
     for stream, _, subject in view.streams(rule):
         if stream.desired_status != DesiredStatus.ENABLED:
             continue
@@ -326,7 +326,7 @@ def backlog_full(view: View) -> Iterator[Assessment]:
 
 
 def wal_retention(view: View) -> Iterator[Assessment]:
-    rule = RuleId.WAL_RETENTION
+    rule = AlertRuleId.WAL_RETENTION
     for stream, settings, subject in view.streams(rule):
         slot = stream.slot
         if slot is None:
@@ -359,7 +359,7 @@ def wal_retention(view: View) -> Iterator[Assessment]:
 
 
 def slot_inactive(view: View) -> Iterator[Assessment]:
-    rule = RuleId.SLOT_INACTIVE
+    rule = AlertRuleId.SLOT_INACTIVE
     for stream, _, subject in view.streams(rule):
         if stream.desired_status != DesiredStatus.ENABLED or stream.copies or not stream.had_slot:
             continue
@@ -378,7 +378,7 @@ def slot_inactive(view: View) -> Iterator[Assessment]:
 
 def slot_idle(view: View) -> Iterator[Assessment]:
     """Includes stopped streams: their slots are the ones without a reader."""
-    rule = RuleId.SLOT_IDLE
+    rule = AlertRuleId.SLOT_IDLE
     for stream, settings, subject in view.streams(rule):
         slot = stream.slot
         if slot is None:
@@ -398,7 +398,7 @@ def slot_idle(view: View) -> Iterator[Assessment]:
 
 
 def slot_lost(view: View) -> Iterator[Assessment]:
-    rule = RuleId.SLOT_LOST
+    rule = AlertRuleId.SLOT_LOST
     for stream, _, subject in view.streams(rule):
         slot = stream.slot
         if slot is None or not stream.had_slot:
@@ -418,7 +418,7 @@ def slot_lost(view: View) -> Iterator[Assessment]:
 
 def database_unreachable(view: View) -> Iterator[Assessment]:
     """One alert for each database, which it names."""
-    rule = RuleId.DATABASE_UNREACHABLE
+    rule = AlertRuleId.DATABASE_UNREACHABLE
     for stream, _, subject in view.streams(rule):
         databases = [("source", "source", stream.source_name, stream.source_unreachable)]
         databases += [("destination", each.id, each.name, each.unreachable) for each in stream.destinations]
@@ -433,7 +433,7 @@ def database_unreachable(view: View) -> Iterator[Assessment]:
 
 
 def component_aborted(view: View) -> Iterator[Assessment]:
-    rule = RuleId.COMPONENT_ABORTED
+    rule = AlertRuleId.COMPONENT_ABORTED
     for stream, _, subject in view.streams(rule):
         if not stream.seen:
             yield Assessment(rule, subject, None)
@@ -453,7 +453,7 @@ def _aborted_destinations(stream: StreamFacts, subject: Subject) -> Iterator[Ass
             [other.name for other in stream.destinations if other.applies and other is not destination]
         )
         yield Assessment(
-            RuleId.COMPONENT_ABORTED, own, destination.status == ObservedStatus.ABORTED,
+            AlertRuleId.COMPONENT_ABORTED, own, destination.status == ObservedStatus.ABORTED,
             f"{destination.name} of {stream.name} has stopped{others}. {error}",
             evidence={
                 "destination_id": destination.id, "status": destination.status, "error": destination.error,
@@ -463,7 +463,7 @@ def _aborted_destinations(stream: StreamFacts, subject: Subject) -> Iterator[Ass
 
 
 def table_trouble(view: View) -> Iterator[Assessment]:
-    rule = RuleId.TABLE_TROUBLE
+    rule = AlertRuleId.TABLE_TROUBLE
     for stream, _, subject in view.streams(rule):
         if not stream.seen:
             yield Assessment(rule, subject, None)
@@ -478,7 +478,7 @@ def table_trouble(view: View) -> Iterator[Assessment]:
 
 
 def error_queue(view: View) -> Iterator[Assessment]:
-    rule = RuleId.ERROR_QUEUE
+    rule = AlertRuleId.ERROR_QUEUE
     for stream, settings, subject in view.streams(rule):
         threshold = settings.thresholds["transactions"]
         # A lower bound at or under the threshold does not mean that the sum is.
@@ -500,7 +500,7 @@ def _parking(stream: StreamFacts) -> str:
 
 
 def engine_silent(view: View) -> Iterator[Assessment]:
-    rule = RuleId.ENGINE_SILENT
+    rule = AlertRuleId.ENGINE_SILENT
     for engine, settings, subject in view.engines(rule):
         threshold = settings.thresholds["silent_seconds"]
         why = f" {engine.message}" if engine.message else ""
@@ -512,7 +512,7 @@ def engine_silent(view: View) -> Iterator[Assessment]:
         )  # fmt: skip
 
 
-def _expiring(view: View, rule: RuleId, *types: SubjectType) -> Iterator[Assessment]:
+def _expiring(view: View, rule: AlertRuleId, *types: SubjectType) -> Iterator[Assessment]:
     settings = view.policy.settings(rule)
     if not settings.enabled:
         return
@@ -532,15 +532,15 @@ def _expiring(view: View, rule: RuleId, *types: SubjectType) -> Iterator[Assessm
 
 
 def certificate_expiring(view: View) -> Iterator[Assessment]:
-    return _expiring(view, RuleId.CERTIFICATE_EXPIRING, SubjectType.ENGINE, SubjectType.AUTHORITY)
+    return _expiring(view, AlertRuleId.CERTIFICATE_EXPIRING, SubjectType.ENGINE, SubjectType.AUTHORITY)
 
 
 def token_expiring(view: View) -> Iterator[Assessment]:
-    return _expiring(view, RuleId.TOKEN_EXPIRING, SubjectType.TOKEN)
+    return _expiring(view, AlertRuleId.TOKEN_EXPIRING, SubjectType.TOKEN)
 
 
 def history_unwritten(view: View) -> Iterator[Assessment]:
-    rule = RuleId.HISTORY_UNWRITTEN
+    rule = AlertRuleId.HISTORY_UNWRITTEN
     settings = view.policy.settings(rule)
     if not settings.enabled:
         return
@@ -552,24 +552,24 @@ def history_unwritten(view: View) -> Iterator[Assessment]:
     )  # fmt: skip
 
 
-CONDITIONS: dict[RuleId, Callable[[View], Iterator[Assessment]]] = {
-    RuleId.NO_PROGRESS: no_progress,
-    RuleId.LATENCY: latency,
-    RuleId.SPILL_DISK: spill_disk,
-    RuleId.SPILL_LIMIT: spill_limit,
-    RuleId.STAGING_LIMIT: staging_limit,
-    RuleId.ARCHIVE_LAG: archive_lag,
-    RuleId.BACKLOG_FULL: backlog_full,
-    RuleId.WAL_RETENTION: wal_retention,
-    RuleId.SLOT_INACTIVE: slot_inactive,
-    RuleId.SLOT_IDLE: slot_idle,
-    RuleId.SLOT_LOST: slot_lost,
-    RuleId.DATABASE_UNREACHABLE: database_unreachable,
-    RuleId.COMPONENT_ABORTED: component_aborted,
-    RuleId.TABLE_TROUBLE: table_trouble,
-    RuleId.ERROR_QUEUE: error_queue,
-    RuleId.ENGINE_SILENT: engine_silent,
-    RuleId.CERTIFICATE_EXPIRING: certificate_expiring,
-    RuleId.TOKEN_EXPIRING: token_expiring,
-    RuleId.HISTORY_UNWRITTEN: history_unwritten,
+CONDITIONS: dict[AlertRuleId, Callable[[View], Iterator[Assessment]]] = {
+    AlertRuleId.NO_PROGRESS: no_progress,
+    AlertRuleId.LATENCY: latency,
+    AlertRuleId.SPILL_DISK: spill_disk,
+    AlertRuleId.SPILL_LIMIT: spill_limit,
+    AlertRuleId.STAGING_LIMIT: staging_limit,
+    AlertRuleId.ARCHIVE_LAG: archive_lag,
+    AlertRuleId.BACKLOG_FULL: backlog_full,
+    AlertRuleId.WAL_RETENTION: wal_retention,
+    AlertRuleId.SLOT_INACTIVE: slot_inactive,
+    AlertRuleId.SLOT_IDLE: slot_idle,
+    AlertRuleId.SLOT_LOST: slot_lost,
+    AlertRuleId.DATABASE_UNREACHABLE: database_unreachable,
+    AlertRuleId.COMPONENT_ABORTED: component_aborted,
+    AlertRuleId.TABLE_TROUBLE: table_trouble,
+    AlertRuleId.ERROR_QUEUE: error_queue,
+    AlertRuleId.ENGINE_SILENT: engine_silent,
+    AlertRuleId.CERTIFICATE_EXPIRING: certificate_expiring,
+    AlertRuleId.TOKEN_EXPIRING: token_expiring,
+    AlertRuleId.HISTORY_UNWRITTEN: history_unwritten,
 }

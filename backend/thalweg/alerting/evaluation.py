@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from thalweg.alerting.catalogue import RuleId
+from thalweg.alerting.catalogue import AlertRuleId
 from thalweg.alerting.conditions import CONDITIONS, Assessment, Key, View
 from thalweg.alerting.facts import Facts
 from thalweg.alerting.lifecycle import AlertState, OpenAlert, Step, steps_of
@@ -36,7 +36,7 @@ def evaluate(facts: Facts, memory: Memory, policy: Policy, alerts: dict[Key, Ope
     for key, alert in alerts.items():
         if key not in assessments and not _unseen(key, assessments):
             step = Step.RESOLVE if alert.state is AlertState.FIRING else Step.DISMISS
-            changes.append(Change(key, step, None, policy.settings(RuleId(key[0]))))
+            changes.append(Change(key, step, None, policy.settings(AlertRuleId(key[0]))))
     return changes
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from thalweg.alerting.catalogue import RULES, RuleId, SubjectType
+from thalweg.alerting.catalogue import RULES, AlertRuleId, SubjectType
 from thalweg.db.models import AlertRow
 from thalweg.kernel.models import Resource
 
@@ -64,7 +64,7 @@ class Delivered:
     """Trying again would give the same answer."""
 
 
-def page_of(rule: RuleId, subject_type: SubjectType, subject_id: str) -> str:
+def page_of(rule: AlertRuleId, subject_type: SubjectType, subject_id: str) -> str:
     """The console's page that shows more, as a path."""
     if subject_type is SubjectType.STREAM:
         tab = RULES[rule].tab
@@ -76,7 +76,7 @@ def notice_of(
     row: AlertRow, event: NoticeEvent, delivery_id: str, at: datetime, console: str, alert_id: str | None = None
 ) -> Notice:  # fmt: skip
     """`alert_id`: of an alert that the store has not numbered."""
-    rule = RULES[RuleId(row.rule)]
+    rule = RULES[AlertRuleId(row.rule)]
     return Notice(
         version=PAYLOAD_VERSION, event=event, delivery_id=delivery_id, at=at,
         url=console + page_of(rule.id, SubjectType(row.subject_type), row.subject_id),

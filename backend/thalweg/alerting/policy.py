@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from thalweg.alerting.catalogue import RULES, AlertSeverity, RuleId
+from thalweg.alerting.catalogue import RULES, AlertRuleId, AlertSeverity
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class RuleSettings:
     thresholds: dict[str, float]
 
 
-def effective(rule: RuleId, *overrides: Override | None) -> RuleSettings:
+def effective(rule: AlertRuleId, *overrides: Override | None) -> RuleSettings:
     """The wider scope first: a later override wins."""
     definition = RULES[rule]
     enabled, severity, hold = True, definition.severity, definition.hold_seconds
@@ -44,11 +44,11 @@ def effective(rule: RuleId, *overrides: Override | None) -> RuleSettings:
 class Silence:
     """None: every rule, every stream. An engine's alerts fall under silences of no stream only."""
 
-    rule: RuleId | None
+    rule: AlertRuleId | None
     stream_id: str | None
     until: datetime
 
-    def covers(self, rule: RuleId, stream_id: str | None, at: datetime) -> bool:
+    def covers(self, rule: AlertRuleId, stream_id: str | None, at: datetime) -> bool:
         return (
             at < self.until
             and (self.rule is None or self.rule == rule)
@@ -60,12 +60,12 @@ class Silence:
 class Policy:
     """Overrides by rule and stream id; the stream is None for those of the whole installation."""
 
-    overrides: dict[tuple[RuleId, str | None], Override] = field(default_factory=dict)
+    overrides: dict[tuple[AlertRuleId, str | None], Override] = field(default_factory=dict)
     silences: tuple[Silence, ...] = ()
 
-    def settings(self, rule: RuleId, stream_id: str | None = None) -> RuleSettings:
+    def settings(self, rule: AlertRuleId, stream_id: str | None = None) -> RuleSettings:
         own = self.overrides.get((rule, stream_id)) if stream_id is not None else None
         return effective(rule, self.overrides.get((rule, None)), own)
 
-    def silenced(self, rule: RuleId, stream_id: str | None, at: datetime) -> bool:
+    def silenced(self, rule: AlertRuleId, stream_id: str | None, at: datetime) -> bool:
         return any(silence.covers(rule, stream_id, at) for silence in self.silences)

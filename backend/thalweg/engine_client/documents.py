@@ -18,6 +18,7 @@ from thalweg.kernel.lifecycle import (
 )
 from thalweg.kernel.lsn import lsn_of
 from thalweg.kernel.row_values import kind_of_state, state_quotes_rows
+from thalweg.kernel.statement_handlers import RowOperation
 
 API_VERSION = 1
 FORMER_ID = "default"
@@ -35,15 +36,12 @@ SEVERAL_ROWS = "the destination has more than one such row"
 should be."""
 
 
-class RowOperation(StrEnum):
-    INSERT = "INSERT"
-    UPDATE = "UPDATE"
-    DELETE = "DELETE"
-
-    @property
-    def of_table(self) -> str:
-        """The beginning of a text that goes on with the table's name."""
-        return {"INSERT": "INSERT into", "UPDATE": "UPDATE of", "DELETE": "DELETE from"}[self.value]
+OF_TABLE = {
+    RowOperation.INSERT: "INSERT into",
+    RowOperation.UPDATE: "UPDATE of",
+    RowOperation.DELETE: "DELETE from",
+}
+"""The beginnings of texts that go on with the table's name."""
 
 
 def quotes_rows(code: str, sqlstate: str) -> bool:
@@ -151,7 +149,7 @@ class EngineError(Document):
         retried = f"; retried {times} before" if self.retries else ""
         kind = NO_SUCH_ROW if self.row_missing else kind_of_state(self.sqlstate)
         if self.code in ABOUT_ROWS:
-            change = "A change of" if self.operation is None else self.operation.of_table
+            change = "A change of" if self.operation is None else OF_TABLE[self.operation]
             subject = f"{change} {self.table or 'a table'}"
         elif self.table or kind:  # beside the title, which says the rest
             subject = self.table
@@ -201,6 +199,8 @@ class TableTrouble(Document):
     kind: str
     reason: str
     cure: str
+    cure_sql: str = ""
+    """The cure's statements, to be run at the source; empty where none cures it, and from older engines."""
     since: datetime
     renamed_to: TableName | None
     resolutions: list[str]
@@ -291,7 +291,6 @@ class DestinationStatus(Document):
     id: str
     status: Status
     phase: Phase
-    mode: str | None = None
     error: EngineError | None
     retry_at: datetime | None
     positions: DestinationPositions | None
@@ -361,7 +360,6 @@ class StreamStatus(Document):
     id: str
     status: Status
     phase: Phase
-    mode: str | None = None
     error: EngineError | None
     retry_at: datetime | None
     positions: EnginePositions | None

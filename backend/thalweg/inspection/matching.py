@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from thalweg.kernel.outside import outside
-from thalweg.kernel.rules import RULES_MAX, TableRule, TableRules
+from thalweg.kernel.rules import RULES_MAX, TablePattern, TableRules
 
 Tables = dict[str, dict[str, None]]
 """The names of the tables of each schema."""
@@ -56,7 +56,7 @@ def _part(text: str) -> re.Pattern[str]:
 @dataclass(frozen=True)
 class Selection:
     chosen: list[tuple[str, str]]
-    unmatched: list[TableRule]
+    unmatched: list[TablePattern]
     """Include patterns that match no table at all: probably typing errors."""
 
 
@@ -77,7 +77,7 @@ def selection_of(rules: TableRules, tables: Sequence[tuple[str, str]]) -> Select
     return Selection(chosen, unmatched)
 
 
-def _hit(rules: list[TableRule], names: Tables) -> tuple[set[tuple[str, str]], set[int]]:
+def _hit(rules: list[TablePattern], names: Tables) -> tuple[set[tuple[str, str]], set[int]]:
     """The tables that a rule hits, and the numbers of the rules that hit one: every such rule, not only the first."""
     hit: set[tuple[str, str]] = set()
     used: set[int] = set()

@@ -37,12 +37,15 @@ class Demand(StrEnum):
     EVERYBODY = "everybody"
 
 
+Via = Literal["session", "token", "system", "anonymous"]
+
+
 @dataclass(frozen=True)
 class Principal:
     user_id: str
     name: str
     role: Role
-    via: Literal["session", "token", "system", "anonymous"]
+    via: Via
     credential_id: str
     """The session's or token's id: names the credential in the audit log."""
     confined: bool = False

@@ -56,6 +56,8 @@ class OnError(StrEnum):
 
 
 class RowRule(Body):
+    """Decides whether a row or change of a table is replicated."""
+
     name: RuleName = Field(description="Once among the rules that concern a table.", examples=["north_only"])
     operations: Annotated[list[RuledOperation], Field(min_length=1, max_length=len(RuledOperation))] | None = Field(
         default=None, description="The operations that it is for, each once. Null: all."

@@ -15,8 +15,8 @@ RULES_MAX = 1000
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=PATTERN_LENGTH_MAX, pattern=NO_CONTROL_CHARACTERS)]
 
 
-class TableRule(Body):
-    """Matches schema and table by name: `*` stands for any characters, `?` for one; case matters."""
+class TablePattern(Body):
+    """Matches tables by the names of schema and table: `*` stands for any characters, `?` for one; case matters."""
 
     schema_name: Pattern = Field(alias="schema", examples=["public"])
     table: Pattern = Field(default="*", examples=["orders_*"])
@@ -28,10 +28,11 @@ class TableRef(Body):
 
 
 class TableRules(Body):
-    """A table is replicated when an include pattern matches it and no exclude pattern does."""
+    """A stream's table rules: the tables that it replicates, and what becomes of their rows, columns and names. A table
+    is replicated when an include pattern matches it and no exclude pattern does."""
 
-    include: Annotated[list[TableRule], Field(min_length=1, max_length=RULES_MAX)]
-    exclude: Annotated[list[TableRule], Field(max_length=RULES_MAX)] = Field(default_factory=list)
+    include: Annotated[list[TablePattern], Field(min_length=1, max_length=RULES_MAX)]
+    exclude: Annotated[list[TablePattern], Field(max_length=RULES_MAX)] = Field(default_factory=list)
     inserts_only: Annotated[list[TableRef], Field(max_length=RULES_MAX)] = Field(
         default_factory=list,
         description="Tables, by their exact names, of which only inserts and truncates are replicated; their updates "

@@ -1,6 +1,6 @@
 #include "apply/conflict.h"
 
-#include <array>
+#include <string_view>
 
 namespace thalweg::apply {
 
@@ -11,13 +11,7 @@ using lcr::FrameKind;
 constexpr std::string_view kForeignKeyViolation = "23503";
 constexpr std::string_view kUniqueViolation = "23505";
 
-constexpr std::array<std::string_view, 11> kActions = {"error",   "discard", "overwrite", "maximum",
-                                                       "minimum", "latest",  "priority",  "delta",
-                                                       "append",  "merge",   "expression"};
-
 }  // namespace
-
-std::string_view name_of(ConflictAction action) { return kActions[static_cast<size_t>(action)]; }
 
 std::optional<ConflictKind> conflict_of(const FailedChange& change) {
   const bool inserts = change.operation == FrameKind::insert;

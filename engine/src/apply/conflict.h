@@ -7,30 +7,14 @@
 
 #include "lcr/frame.h"
 #include "telemetry/conflict.h"
+#include "telemetry/conflict_action.h"
 
 // Conflicts: changes that other writers of the destination have made impossible (docs/decisions/conflicts.md).
 
 namespace thalweg::apply {
 
+using telemetry::ConflictAction;
 using telemetry::ConflictKind;
-
-enum class ConflictAction : uint8_t {
-  error,    // as though there were no handler
-  discard,  // leaves the change out
-  // An INSERT takes the place of the row with its key, an UPDATE inserts the row that it lacks; where the row has other
-  // values than at the source, the change is made all the same.
-  overwrite,
-  maximum,  // the row with the higher value of a column wins
-  minimum,
-  latest,      // the row with the later value of a column, or of which the commit is later
-  priority,    // the row whose value of a column stands first in a list, such as the sites' names
-  delta,       // adds the difference of the source's two values
-  append,      // adds the elements of the source's array that the destination's lacks
-  merge,       // makes the source's changes of the members of a JSON object
-  expression,  // gives a column what an SQL expression over both rows says
-};
-
-std::string_view name_of(ConflictAction action);
 
 // Immutable.
 struct ConflictHandler {

@@ -24,9 +24,6 @@ constexpr size_t kColumnsMax = 1600;
 constexpr size_t kOrderMax = 100;
 constexpr size_t kValueBytesMax = 1000;
 constexpr size_t kExpressionBytesMax = 10'000;
-constexpr std::array<std::string_view, 11> kActions = {"error",   "discard", "overwrite", "maximum",
-                                                       "minimum", "latest",  "priority",  "delta",
-                                                       "append",  "merge",   "expression"};
 constexpr std::array<std::string_view, 2> kTies = {"discard", "overwrite"};
 
 bool can_overwrite(ConflictKind kind) {
@@ -42,15 +39,15 @@ size_t read_choice(ObjectReader& reader, std::string_view member, std::span<cons
   return 0;
 }
 
-bool compares(HandlerAction action) {
-  return action == HandlerAction::maximum || action == HandlerAction::minimum || action == HandlerAction::latest ||
-         action == HandlerAction::priority;
+bool compares(ConflictAction action) {
+  return action == ConflictAction::maximum || action == ConflictAction::minimum || action == ConflictAction::latest ||
+         action == ConflictAction::priority;
 }
 
 // Whether the action decides each column of a group for itself, whatever the others are.
-bool is_by_column(HandlerAction action) {
-  return action == HandlerAction::delta || action == HandlerAction::append || action == HandlerAction::merge ||
-         action == HandlerAction::expression;
+bool is_by_column(ConflictAction action) {
+  return action == ConflictAction::delta || action == ConflictAction::append || action == ConflictAction::merge ||
+         action == ConflictAction::expression;
 }
 
 // Whether there are two rows of which one can be made.
@@ -84,19 +81,19 @@ void read_group(ObjectReader& reader, ConflictHandlerDefinition& out) {
 void read_own_members(ObjectReader& reader, ConflictHandlerDefinition& out) {
   const bool has_order = reader.member("order", false) != nullptr;
   if (has_order) read_texts(reader, "order", kOrderMax, kValueBytesMax, out.order);
-  if (has_order != (out.action == HandlerAction::priority)) {
+  if (has_order != (out.action == ConflictAction::priority)) {
     reader.refuse("order", has_order ? "is for priority only" : "lists the values of the column, the best first");
   }
   const bool has_expression = reader.member("expression", false) != nullptr;
   if (has_expression) out.expression = reader.string("expression", 1, kExpressionBytesMax);
-  if (has_expression != (out.action == HandlerAction::expression)) {
+  if (has_expression != (out.action == ConflictAction::expression)) {
     reader.refuse("expression", has_expression ? "is for the action of that name only" : "says what the column gets");
   }
   if (has_expression && out.columns.size() != 1) reader.refuse("columns", "names the one column that gets the value");
 }
 
 bool is_of_commits(const ConflictHandlerDefinition& handler) {
-  return handler.action == HandlerAction::latest && handler.by.empty();
+  return handler.action == ConflictAction::latest && handler.by.empty();
 }
 
 void read_resolution(ObjectReader& reader, ConflictHandlerDefinition& out) {
@@ -107,7 +104,7 @@ void read_resolution(ObjectReader& reader, ConflictHandlerDefinition& out) {
   if ((!out.by.empty() || has_tie) && !compares(out.action)) {
     reader.refuse(has_tie ? "tie" : "by", "is for maximum, minimum, latest and priority only");
   }
-  if (out.by.empty() && compares(out.action) && out.action != HandlerAction::latest) {
+  if (out.by.empty() && compares(out.action) && out.action != ConflictAction::latest) {
     reader.refuse("by", "names the column that decides");
   }
   if (is_of_commits(out) && !out.columns.empty()) {
@@ -117,7 +114,7 @@ void read_resolution(ObjectReader& reader, ConflictHandlerDefinition& out) {
   if ((compares(out.action) || is_by_column(out.action)) && !can_combine(out.kind)) {
     reader.refuse("action", "of two rows is for insert_exists and update_origin_differs only");
   }
-  if (out.action == HandlerAction::delta && out.kind != ConflictKind::update_origin_differs) {
+  if (out.action == ConflictAction::delta && out.kind != ConflictKind::update_origin_differs) {
     reader.refuse("action", "can be delta for update_origin_differs only");
   }
   if (is_by_column(out.action) && out.columns.empty()) {
@@ -151,8 +148,8 @@ base::Result<ConflictHandlerDefinition> read_handler(const json& value, const st
     out.schema = reader.string("schema", 1, kIdentifierBytesMax);
     out.table = reader.string("table", 1, kIdentifierBytesMax);
   }
-  out.action = static_cast<HandlerAction>(read_choice(reader, "action", kActions));
-  if (!reader.failed() && out.action == HandlerAction::overwrite && !can_overwrite(out.kind)) {
+  out.action = static_cast<ConflictAction>(read_choice(reader, "action", telemetry::kConflictActionNames));
+  if (!reader.failed() && out.action == ConflictAction::overwrite && !can_overwrite(out.kind)) {
     reader.refuse("action",
                   "can be overwrite for insert_exists, update_missing, update_origin_differs and "
                   "delete_origin_differs only");
@@ -165,8 +162,6 @@ base::Result<ConflictHandlerDefinition> read_handler(const json& value, const st
 }
 
 }  // namespace
-
-std::string_view name_of(HandlerAction action) { return kActions[static_cast<size_t>(action)]; }
 
 base::Result<ConflictHandlerDefinitions> read_conflict_handlers(const json& value, const std::string& pointer) {
   if (!value.is_array() || value.size() > kHandlersMax) {

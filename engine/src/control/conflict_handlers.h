@@ -7,35 +7,22 @@
 
 #include "base/error.h"
 #include "telemetry/conflict.h"
+#include "telemetry/conflict_action.h"
 
 // The parameter conflict_handlers of the desired document: what is done with single changes that conflict with rows of
 // the destination (docs/decisions/conflicts.md).
 
 namespace thalweg::control {
 
-enum class HandlerAction : uint8_t {
-  error,
-  discard,
-  overwrite,
-  maximum,
-  minimum,
-  latest,
-  priority,
-  delta,
-  append,
-  merge,
-  expression,
-};
-
-std::string_view name_of(HandlerAction action);
+using telemetry::ConflictAction;
 
 // Immutable once parsed.
 struct ConflictHandlerDefinition {
   telemetry::ConflictKind kind = telemetry::ConflictKind::insert_exists;
   std::string schema;  // with `table`; both empty: any table
   std::string table;
-  HandlerAction action = HandlerAction::error;  // overwrite: of kinds that can
-  std::vector<std::string> columns = {};        // with a table: the group that it decides about; empty: all others
+  ConflictAction action = ConflictAction::error;  // overwrite: of kinds that can
+  std::vector<std::string> columns = {};          // with a table: the group that it decides about; empty: all others
   std::string by = {};          // of maximum, minimum, latest and priority: a column; empty: the time of the commit
   bool tie_overwrites = false;  // of these
   std::vector<std::string> order = {};  // of priority

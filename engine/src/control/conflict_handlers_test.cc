@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,8 +30,19 @@ TEST(ConflictHandlers, ComeBackAsTheyWere) {
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->at(0).table, "orders");
   EXPECT_EQ(read->at(1).kind, telemetry::ConflictKind::foreign_key_missing);
-  EXPECT_EQ(read->at(1).action, HandlerAction::discard);
+  EXPECT_EQ(read->at(1).action, ConflictAction::discard);
   EXPECT_EQ(json(*read), handlers);
+}
+
+// Apply switches on these values: a name in the wrong place would settle conflicts in another way.
+TEST(ConflictHandlers, ReadsEachActionByItsName) {
+  using enum ConflictAction;
+  const std::vector<std::pair<std::string_view, ConflictAction>> actions = {
+      {"error", error},     {"discard", discard}, {"overwrite", overwrite},  {"maximum", maximum},
+      {"minimum", minimum}, {"latest", latest},   {"priority", priority},    {"delta", delta},
+      {"append", append},   {"merge", merge},     {"expression", expression}};
+  EXPECT_EQ(actions.size(), telemetry::kConflictActionNames.size());
+  for (const auto& [name, action] : actions) EXPECT_EQ(name_of(action), name);
 }
 
 TEST(ConflictHandlers, AreRefusedWithTheirPlace) {

@@ -57,12 +57,10 @@ json to_json(const TableTrouble& trouble) {
   if (trouble.renamed_to) renamed_to = {{"schema", trouble.renamed_to->schema}, {"table", trouble.renamed_to->table}};
   json resolutions = json::array();
   for (const TableResolution resolution : trouble.resolutions) resolutions.push_back(name_of(resolution));
-  return {{"kind", name_of(trouble.kind)},
-          {"reason", trouble.reason},
-          {"cure", trouble.cure},
-          {"since", rfc3339(trouble.since)},
-          {"renamed_to", std::move(renamed_to)},
-          {"resolutions", std::move(resolutions)}};
+  return {
+      {"kind", name_of(trouble.kind)},        {"reason", trouble.reason},        {"cure", trouble.cure},
+      {"cure_sql", trouble.cure_sql},         {"since", rfc3339(trouble.since)}, {"renamed_to", std::move(renamed_to)},
+      {"resolutions", std::move(resolutions)}};
 }
 
 json to_json(std::span<const TableStatus> tables) {

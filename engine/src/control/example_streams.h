@@ -68,6 +68,7 @@ class ExampleStreams final : public ManagedStreams {
          .trouble = TableTrouble{.kind = TableTroubleKind::partitions_changed,
                                  .reason = "r",
                                  .cure = "c",
+                                 .cure_sql = {},
                                  .since = {1},
                                  .renamed_to = {},
                                  .resolutions = {TableResolution::copy}}});

@@ -109,7 +109,8 @@ constexpr std::string_view name_of(TableResolution resolution) {
 struct TableTrouble {
   TableTroubleKind kind = TableTroubleKind::missing;
   std::string reason;
-  std::string cure;
+  std::string cure;      // in words
+  std::string cure_sql;  // its statements alone, one a line, to be run at the source; empty: none cures it
   base::UnixMicros since;
   std::optional<TableRef> renamed_to;
   std::vector<TableResolution> resolutions;

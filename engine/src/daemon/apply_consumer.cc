@@ -23,34 +23,6 @@ apply::ErrorAction action_of(control::PolicyAction action) {
   std::unreachable();
 }
 
-apply::ConflictAction action_of(control::HandlerAction action) {
-  switch (action) {
-    case control::HandlerAction::error:
-      return apply::ConflictAction::error;
-    case control::HandlerAction::discard:
-      return apply::ConflictAction::discard;
-    case control::HandlerAction::overwrite:
-      return apply::ConflictAction::overwrite;
-    case control::HandlerAction::maximum:
-      return apply::ConflictAction::maximum;
-    case control::HandlerAction::minimum:
-      return apply::ConflictAction::minimum;
-    case control::HandlerAction::latest:
-      return apply::ConflictAction::latest;
-    case control::HandlerAction::priority:
-      return apply::ConflictAction::priority;
-    case control::HandlerAction::delta:
-      return apply::ConflictAction::delta;
-    case control::HandlerAction::append:
-      return apply::ConflictAction::append;
-    case control::HandlerAction::merge:
-      return apply::ConflictAction::merge;
-    case control::HandlerAction::expression:
-      return apply::ConflictAction::expression;
-  }
-  std::unreachable();
-}
-
 apply::CommitSerialization serialization_of(control::CommitSerialization parameter) {
   switch (parameter) {
     case control::CommitSerialization::full:
@@ -134,7 +106,7 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
   for (const control::ConflictHandlerDefinition& handler : parameters.conflict_handlers) {
     out.conflict_handlers.push_back({.kind = handler.kind,
                                      .table = quoted(names, handler.schema, handler.table),
-                                     .action = action_of(handler.action),
+                                     .action = handler.action,
                                      .columns = handler.columns,
                                      .by = handler.by,
                                      .tie_overwrites = handler.tie_overwrites,

@@ -76,6 +76,7 @@ control::TableTrouble view_of(const TableRecord& record) {
   control::TableTrouble view{.kind = kind_of(trouble.kind),
                              .reason = trouble.reason,
                              .cure = instantiation::cure_of(trouble, record.stopped),
+                             .cure_sql = trouble.cure_sql,
                              .since = trouble.since,
                              .renamed_to = {},
                              .resolutions = resolutions_of(record)};
@@ -89,6 +90,7 @@ control::TableTrouble view_of(const TableName& table, const MissingTable& missin
         .kind = TableTroubleKind::missing,
         .reason = fmt::format("{} did not exist at the source when it was to be copied. Now it does.", table.quoted()),
         .cure = "Copy the table.",
+        .cure_sql = {},
         .since = missing.since,
         .renamed_to = {},
         .resolutions = {TableResolution::copy}};
@@ -98,6 +100,7 @@ control::TableTrouble view_of(const TableName& table, const MissingTable& missin
           .cure =
               "Take the table out of the stream; or create it at the source, then copy it. If it has another name by "
               "now, put that one into the stream.",
+          .cure_sql = {},
           .since = missing.since,
           .renamed_to = {},
           .resolutions = {TableResolution::remove}};

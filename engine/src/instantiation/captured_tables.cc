@@ -110,6 +110,7 @@ RecordChanges compare(TableRecords& records, const SourceTables& now, base::Unix
           name.quoted(), trouble->now.quoted(), name.quoted());
       trouble->now = {};
       trouble->cure = {};
+      trouble->cure_sql = {};
     }
     const bool is_as_captured = !trouble || trouble->kind == TroubleKind::unidentified;
     if (is_as_captured && !record.trouble) {

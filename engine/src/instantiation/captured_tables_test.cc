@@ -139,6 +139,7 @@ TEST(CapturedTablesTest, ALostReplicaIdentityIsNoticedOnceAndPasses) {
   ASSERT_TRUE(records.at(kOrders).trouble);
   EXPECT_EQ(records.at(kOrders).trouble->since.value, kFirst.value);
   EXPECT_NE(records.at(kOrders).trouble->cure.find("orders_code"), std::string::npos);
+  EXPECT_NE(records.at(kOrders).trouble->cure_sql.find("orders_code"), std::string::npos);
   compare(records, source(kOrders, was), kLater);
   EXPECT_FALSE(records.at(kOrders).trouble);
 }

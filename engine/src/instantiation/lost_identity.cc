@@ -1,6 +1,7 @@
 #include "instantiation/lost_identity.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
@@ -29,14 +30,10 @@ std::string_view words_of(IdentityFlaw flaw) {
   std::unreachable();
 }
 
-// The identity to choose. FULL is always possible.
-std::string statement_of(const LostIdentity& table) {
-  std::string identity = "FULL";
-  if (!table.usable_index.empty()) {
-    identity = table.is_usable_index_primary ? "DEFAULT"
-                                             : fmt::format("USING INDEX {}", pg::quote_identifier(table.usable_index));
-  }
-  return fmt::format("ALTER TABLE {} REPLICA IDENTITY {};", table.name.quoted(), identity);
+std::vector<std::string> statements_of(const std::vector<LostIdentity>& lost) {
+  std::vector<std::string> statements;
+  for (size_t i = 0; i < std::min(lost.size(), kNamedMax); ++i) statements.push_back(cure_sql_of(lost[i]));
+  return statements;
 }
 
 // Further words where a key would help. A key alone is no identity while that is something else.
@@ -82,14 +79,13 @@ std::string reason_of_leaves(const TableName& root, const std::vector<LostIdenti
 }
 
 std::string cure_of(const LostIdentity& table) {
-  const std::string cure = fmt::format("At the source, run {}", statement_of(table));
+  const std::string cure = fmt::format("At the source, run {}", cure_sql_of(table));
   if (!table.usable_index.empty()) return cure;
   return fmt::format("{} Old rows then go into the WAL whole.{}", cure, key_instead(table));
 }
 
 std::string cure_of_leaves(const TableName& root, const std::vector<LostIdentity>& lost) {
-  std::string cure = "At the source, run";
-  for (size_t i = 0; i < std::min(lost.size(), kNamedMax); ++i) cure += " " + statement_of(lost[i]);
+  std::string cure = fmt::format("At the source, run {}", fmt::join(statements_of(lost), " "));
   if (lost.size() > kNamedMax) cure += fmt::format(" Do so for the {} others, too.", lost.size() - kNamedMax);
   if (std::ranges::none_of(lost, [](const LostIdentity& leaf) { return leaf.usable_index.empty(); })) return cure;
   cure += " Do so for partitions that are added from now on, too.";
@@ -100,6 +96,20 @@ std::string cure_of_leaves(const TableName& root, const std::vector<LostIdentity
                     root.quoted());
   }
   return cure;
+}
+
+// The identity to choose. FULL is always possible.
+std::string cure_sql_of(const LostIdentity& table) {
+  std::string identity = "FULL";
+  if (!table.usable_index.empty()) {
+    identity = table.is_usable_index_primary ? "DEFAULT"
+                                             : fmt::format("USING INDEX {}", pg::quote_identifier(table.usable_index));
+  }
+  return fmt::format("ALTER TABLE {} REPLICA IDENTITY {};", table.name.quoted(), identity);
+}
+
+std::string cure_sql_of_leaves(const std::vector<LostIdentity>& lost) {
+  return fmt::format("{}", fmt::join(statements_of(lost), "\n"));
 }
 
 }  // namespace thalweg::instantiation

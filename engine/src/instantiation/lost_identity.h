@@ -34,8 +34,12 @@ std::string reason_of(const LostIdentity& table);
 // `lost`: leaves of the partitioned table `root`.
 std::string reason_of_leaves(const TableName& root, const std::vector<LostIdentity>& lost);
 
-// SQL for the source.
+// The cure in words, with its statements; other ways to the same end may follow them.
 std::string cure_of(const LostIdentity& table);
 std::string cure_of_leaves(const TableName& root, const std::vector<LostIdentity>& lost);
+
+// The cure's statements alone, one a line, for the source; those of the leaves that the words name.
+std::string cure_sql_of(const LostIdentity& table);
+std::string cure_sql_of_leaves(const std::vector<LostIdentity>& lost);
 
 }  // namespace thalweg::instantiation

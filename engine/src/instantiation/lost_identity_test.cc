@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace thalweg::instantiation {
 namespace {
 
@@ -39,6 +41,20 @@ TEST(LostIdentityTest, TheCureIsAnIndexThatIsThere) {
             "At the source, run ALTER TABLE \"public\".\"orders\" REPLICA IDENTITY USING INDEX \"Orders code\";");
   EXPECT_EQ(cure_of(orders(IdentityFlaw::nothing, "orders_pkey", true)),
             "At the source, run ALTER TABLE \"public\".\"orders\" REPLICA IDENTITY DEFAULT;");
+}
+
+// Names that look like the end of a statement, too.
+TEST(LostIdentityTest, TheFirstWayAloneIsSql) {
+  EXPECT_EQ(cure_sql_of(orders(IdentityFlaw::nothing)), "ALTER TABLE \"public\".\"orders\" REPLICA IDENTITY FULL;")
+      << "a key instead is in words";
+  LostIdentity odd = orders(IdentityFlaw::no_key, "Orders; code");
+  odd.name = {"shop; x", "say \"hi\""};
+  EXPECT_EQ(cure_sql_of(odd),
+            "ALTER TABLE \"shop; x\".\"say \"\"hi\"\"\" REPLICA IDENTITY USING INDEX \"Orders; code\";");
+  EXPECT_EQ(cure_sql_of_leaves(leaves(2)),
+            "ALTER TABLE \"public\".\"event_1\" REPLICA IDENTITY FULL;\n"
+            "ALTER TABLE \"public\".\"event_2\" REPLICA IDENTITY FULL;");
+  EXPECT_EQ(std::ranges::count(cure_sql_of_leaves(leaves(7)), '\n'), 4) << "of those that the words name";
 }
 
 TEST(LostIdentityTest, WithoutAnIndexItIsAKeyOrTheWholeRow) {

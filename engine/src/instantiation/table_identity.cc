@@ -99,7 +99,8 @@ TableTrouble unidentified_trouble(const SourceTable& now) {
           .reason = is_itself ? reason_of(now.unidentified.front()) : reason_of_leaves(now.name, now.unidentified),
           .since = {},
           .now = now.name,
-          .cure = is_itself ? cure_of(now.unidentified.front()) : cure_of_leaves(now.name, now.unidentified)};
+          .cure = is_itself ? cure_of(now.unidentified.front()) : cure_of_leaves(now.name, now.unidentified),
+          .cure_sql = is_itself ? cure_sql_of(now.unidentified.front()) : cure_sql_of_leaves(now.unidentified)};
 }
 
 // Empty: all that was captured of it goes on arriving, and nothing else.

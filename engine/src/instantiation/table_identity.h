@@ -97,8 +97,10 @@ struct TableTrouble {
   TroubleKind kind = TroubleKind::dropped;
   std::string reason;
   base::UnixMicros since;
-  TableName now;          // where it loses nothing: its name now
-  std::string cure = {};  // of unidentified: SQL for the source
+  TableName now;  // where it loses nothing: its name now
+  // Of unidentified: how the source cures it, in words, and its statements alone
+  std::string cure = {};
+  std::string cure_sql = {};
 
   // Its changes go on arriving whole: nothing is lost. Those of unidentified rows fail at the source.
   bool loses_nothing() const { return kind == TroubleKind::renamed || kind == TroubleKind::unidentified; }

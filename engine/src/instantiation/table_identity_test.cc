@@ -143,6 +143,7 @@ TEST(TableIdentityTest, NamesPartitionsThatCannotBeUpdatedAtTheSource) {
   EXPECT_EQ(trouble->now, kEvent);
   EXPECT_NE(trouble->reason.find("\"event_3\" has no replica identity"), std::string::npos) << trouble->reason;
   EXPECT_NE(cure_of(*trouble, false).find("REPLICA IDENTITY FULL"), std::string::npos);
+  EXPECT_EQ(trouble->cure_sql, "ALTER TABLE \"public\".\"event_3\" REPLICA IDENTITY FULL;");
   TableIdentity given_up = kWas;
   given_up.inserts_only = true;
   grown.published = Published::inserts;
@@ -160,6 +161,7 @@ TEST(TableIdentityTest, ATableLosesItsReplicaIdentity) {
   EXPECT_TRUE(trouble->reason.starts_with("\"public\".\"event\" has no replica identity")) << trouble->reason;
   EXPECT_EQ(cure_of(*trouble, false),
             "At the source, run ALTER TABLE \"public\".\"event\" REPLICA IDENTITY USING INDEX \"event_code\";");
+  EXPECT_EQ(trouble->cure_sql, "ALTER TABLE \"public\".\"event\" REPLICA IDENTITY USING INDEX \"event_code\";");
   now.unidentified.clear();
   EXPECT_FALSE(examine(kEvent, was, {.tables = {now}}));
 }
@@ -175,6 +177,7 @@ TEST(TableIdentityTest, ARenamedTableThatCannotBeUpdatedIsNotCalledOnlyRenamed) 
   EXPECT_NE(trouble->reason.find("was renamed to \"sales\".\"event\""), std::string::npos) << trouble->reason;
   EXPECT_NE(trouble->reason.find("\"event_1\" has no replica identity"), std::string::npos) << trouble->reason;
   EXPECT_NE(cure_of(*trouble, false).find("Follow the rename"), std::string::npos);
+  EXPECT_EQ(trouble->cure_sql, "ALTER TABLE \"public\".\"event_1\" REPLICA IDENTITY FULL;");
 }
 
 TEST(TableIdentityTest, KindsHaveNames) {

@@ -130,7 +130,7 @@ export function useSetRule() {
 export function useForgetStreamRule() {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: ({ rule, streamId }: { rule: Schemas["RuleId"]; streamId: string }) =>
+    mutationFn: ({ rule, streamId }: { rule: Schemas["AlertRuleId"]; streamId: string }) =>
       unwrap(
         client.DELETE("/api/v1/alerts/rules/{rule}/streams/{stream_id}", {
           params: { path: { rule, stream_id: streamId } },

@@ -30,7 +30,7 @@ const warned = (reason: string) => ({ ...well, health: { level: "warning" as con
 const indexed = {
   ...path,
   top_finding: "An index is missing",
-  top_finding_code: "apply_missing_index",
+  top_finding_code: "apply_missing_index" as const,
 };
 
 test("what is not well and what was found are one sentence", () => {
@@ -57,8 +57,8 @@ test("of several paths the found one is named, and who else is behind stays", ()
 });
 
 test("a finding that only repeats health gives way to the next", () => {
-  const down = { ...path, top_finding: "The stream has stopped", top_finding_code: "aborted" };
-  const idle = { ...path, top_finding: "The source is idle", top_finding_code: "source_idle" };
+  const down = { ...path, top_finding: "The stream has stopped", top_finding_code: "aborted" as const };
+  const idle = { ...path, top_finding: "The source is idle", top_finding_code: "source_idle" as const };
   const stopped = warned("north has stopped.");
   expect(verdictOf(stopped, [down, idle])).toBe("north has stopped.");
   expect(verdictOf(stopped, [down, { ...indexed, path_name: "a → b" }])).toBe(
@@ -101,7 +101,7 @@ test("who holds a lock stands in the place of the advice to look for one", () =>
   const stands = { ...well, health: { level: "warning" as const, reason } };
   const finding = {
     top_finding: "Session 4711 (psql) holds a lock that the appliers need",
-    top_finding_code: "apply_lock_contention",
+    top_finding_code: "apply_lock_contention" as const,
   };
   expect(verdictOf(stands, [path, { ...path, ...finding }])).toBe(
     "reports has applied nothing for 20 s though changes wait for it: Session 4711 (psql) holds a lock that the appliers need (orders → warehouse).",
@@ -168,7 +168,7 @@ test("the findings' verdict is the stream's, and names its path where there are 
 });
 
 test("what concerns the source names no destination", () => {
-  const idle = { ...path, top_finding: "The source is idle", top_finding_code: "source_idle" };
+  const idle = { ...path, top_finding: "The source is idle", top_finding_code: "source_idle" as const };
   expect(verdictOf(well, [idle, { ...idle, path_name: "orders → reports" }])).toBe("The source is idle.");
 });
 

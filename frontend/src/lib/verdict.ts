@@ -1,8 +1,11 @@
 // One sentence about a stream: what its findings say, after what its health says where it is not well.
 
+import type { components } from "@/api/generated/schema";
 import { asText, duration } from "./format";
 import { firstSentence, listed, withFullStop } from "./sentences";
 import type { HealthLevel, ObservedStatus, ShownState } from "./states";
+
+type FindingCode = components["schemas"]["FindingCode"];
 
 interface Judged {
   path_name: string;
@@ -10,7 +13,7 @@ interface Judged {
   bottleneck_identified: boolean;
   explanation: string;
   top_finding: string | null;
-  top_finding_code: string | null;
+  top_finding_code: FindingCode | null;
 }
 
 interface Failure {
@@ -35,7 +38,7 @@ interface Healthy {
 }
 
 /** Findings about what health tells already, and about a source that merely rests. */
-const ADD_NOTHING = [
+const ADD_NOTHING: readonly (FindingCode | null)[] = [
   "aborted",
   "destination_down",
   "source_down",
@@ -56,7 +59,7 @@ export function verdictOf(stream: Healthy, paths: Judged[] = []): string {
   if (health.level !== "ok") {
     const reason = resting ?? withoutRepetition(health.reason, destinations);
     const cause = paths.find(
-      ({ top_finding, top_finding_code }) => top_finding && !ADD_NOTHING.includes(top_finding_code ?? ""),
+      ({ top_finding, top_finding_code }) => top_finding && !ADD_NOTHING.includes(top_finding_code),
     );
     return cause ? withFinding(reason, cause, paths.length) : reason;
   }
@@ -129,9 +132,11 @@ function withoutRepetition(reason: string, destinations: Healthy["destinations"]
   return repeated ? reason.replace(` ${repeated}`, "") : reason;
 }
 
-/** A finding about the source is every destination's: naming one would say that the others are spared. */
+/** Findings about the source are every destination's: naming one would say that the others are spared. */
+const CONCERN_ALL: readonly (FindingCode | null)[] = ["source_down", "source_idle"];
+
 function concernsAll({ top_finding_code }: Judged): boolean {
-  return top_finding_code?.startsWith("source_") ?? false;
+  return CONCERN_ALL.includes(top_finding_code);
 }
 
 /** A further sentence, with a space before it: the sentence before it is about a path that runs. */

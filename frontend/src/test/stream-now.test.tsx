@@ -126,7 +126,7 @@ describe("a stream now", () => {
     const whole = analysis({
       bottleneck: { verdict: "ABORTED", explanation: `It has stopped with an error: ${error.message}` },
     });
-    const aborted = { ...finding, code: "aborted", title: "The stream has stopped with an error" };
+    const aborted = { ...finding, code: "aborted" as const, title: "The stream has stopped with an error" };
     stubApi({
       ...routes,
       "GET /api/v1/streams/stream01": { body },

@@ -9,3 +9,9 @@ it("opens the guide in the help's own tab", () => {
   expect(link).toHaveAttribute("href", "/help/guides/slots.html");
   expect(link).toHaveAttribute("target", "thalweg-help");
 });
+
+it("opens a reference at the entry", () => {
+  renderUi(<HelpLink help="reference/findings" entry="apply_trigger" about="a finding" />);
+  const link = screen.getByRole("link", { name: "Guide to a finding" });
+  expect(link).toHaveAttribute("href", "/help/reference/findings.html#apply_trigger");
+});

@@ -7,15 +7,17 @@ export const HELP_TAB = "thalweg-help";
 interface HelpLinkProps {
   /** A page below docs/, without its ending. */
   help: string;
+  /** An entry of the page, such as a finding's code: the page opens there. */
+  entry?: string;
   /** The topic of the page, for those who cannot see where the link stands: "the advisor". */
   about: string;
 }
 
 /** Leads to the guide that explains what the reader looks at. */
-export function HelpLink({ help, about }: HelpLinkProps) {
+export function HelpLink({ help, entry, about }: HelpLinkProps) {
   return (
     <Anchor
-      href={`/help/${help}.html`}
+      href={`/help/${help}.html${entry ? `#${entry}` : ""}`}
       target={HELP_TAB}
       size="xs"
       c="dimmed"

@@ -1,11 +1,12 @@
-"""Why appliers are slow: the rules of a path that its destination limits."""
+"""Why appliers are slow: the findings about a path that its destination limits."""
 
 from collections.abc import Iterator
 
 from psycopg import sql
 
-from thalweg.advisor.finding import Cure, Evidence, Finding, FindingSeverity, NewIndex
+from thalweg.advisor.finding import Cure, Evidence, Finding, NewIndex
 from thalweg.advisor.findings.clues import OWNER, SUPERUSER, Clues, action, fact
+from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.load import rate_of
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.performance import Activity, DestinationFacts, Name
@@ -107,7 +108,7 @@ def _locks(clues: Clues, stage: Stage) -> Iterator[Finding]:
     blockers = sorted(facts.waits.blockers.values(), key=lambda blocker: blocker.pid)
     database = clues.view.path.path.destination_db
     yield clues.finding(
-        "apply_lock_contention", _holders_in_words(blockers),
+        FindingCode.APPLY_LOCK_CONTENTION,
         f"{capitalised(blockers[0].description)}: in {share:.0f} % of the looks at working appliers they waited for "
         "its lock.",
         [
@@ -123,7 +124,7 @@ def _locks(clues: Clues, stage: Stage) -> Iterator[Finding]:
                 "the same user as the session's, or a superuser",
             )
         ],
-        severity=FindingSeverity.CRITICAL, stage=stage, share=share,
+        title=_holders_in_words(blockers), stage=stage, share=share,
     )  # fmt: skip
 
 
@@ -164,7 +165,7 @@ def _network(clues: Clues, stage: Stage) -> Iterator[Finding]:
         text = "Until then, use more appliers, so that more of them wait at the same time."
         cures.append(clues.parameters(text, parallelism=more))
     yield clues.finding(
-        "apply_network", f"The network to {database} is slow: appliers wait for its answers",
+        FindingCode.APPLY_NETWORK,
         f"A round trip takes {trip:.1f} ms. In {away:.0f} % of the time that the appliers wait for the "
         "destination, no session there works for them: requests and answers are on the network.",
         [
@@ -172,7 +173,8 @@ def _network(clues: Clues, stage: Stage) -> Iterator[Finding]:
             fact("ON THE WAY", "of the appliers' waits", round(away, 1), "PERCENT", ON_THE_WAY_PERCENT),
             _own_share(clues, stage, "EXECUTE", "execute"), _own_share(clues, stage, "COMMIT", "commit"),
         ],
-        cures, severity=FindingSeverity.CRITICAL, stage=stage, share=_working(stage, away * waits / 100),
+        cures, title=f"The network to {database} is slow: appliers wait for its answers", stage=stage,
+        share=_working(stage, away * waits / 100),
     )  # fmt: skip
 
 
@@ -223,7 +225,7 @@ def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Na
         else action(f"Give {shown} a primary key or a unique index at the destination.")
     )
     return clues.finding(
-        "apply_missing_index", f"{shown} has no index for its key at the destination",
+        FindingCode.APPLY_MISSING_INDEX,
         f"Each update and delete reads the whole table of about {table.rows} rows to find its row.",
         [
             _own_share(clues, stage, "EXECUTE", "execute"),
@@ -231,7 +233,8 @@ def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Na
             fact("SEQUENTIAL SCANS", shown, float(table.seq_scan), "NUMBER"),
             fact("ROWS", shown, float(table.rows), "NUMBER", SMALL_TABLE_ROWS),
         ],
-        [cure], severity=FindingSeverity.CRITICAL, stage=stage, is_cause=table.rows >= SMALL_TABLE_ROWS or read > 0,
+        [cure], title=f"{shown} has no index for its key at the destination", stage=stage,
+        is_cause=table.rows >= SMALL_TABLE_ROWS or read > 0,
         share=_working(stage, _own(stage, "EXECUTE")), subject=shown,
     )  # fmt: skip
 
@@ -263,7 +266,7 @@ def _triggers(clues: Clues, stage: Stage) -> Iterator[Finding]:
         if own:
             evidence.append(fact("WAITS FOR EACH OTHER", "working sessions", float(facts.waits.own_blockers), "LOOKS"))
         yield clues.finding(
-            "apply_trigger", f"A trigger fires for every change that is applied to {shown}",
+            FindingCode.APPLY_TRIGGER,
             f"{trigger.name} on {shown} is enabled for replicas and runs within each of the appliers' statements.",
             evidence,
             [
@@ -273,7 +276,8 @@ def _triggers(clues: Clues, stage: Stage) -> Iterator[Finding]:
                     f"ALTER TABLE {quoted(trigger.table)} ENABLE TRIGGER {name};", OWNER,
                 )
             ],
-            stage=stage, share=_working(stage, _own(stage, "EXECUTE")), is_cause=used,
+            title=f"A trigger fires for every change that is applied to {shown}", stage=stage,
+            share=_working(stage, _own(stage, "EXECUTE")), is_cause=used,
             subject=f"{shown}.{trigger.name}",
         )  # fmt: skip
 
@@ -291,7 +295,7 @@ def _flushes(clues: Clues, stage: Stage) -> Iterator[Finding]:
         evidence += [fact(f"pg_stat_wal.{name}", "destination", value) for name, value in facts.wal.items()]
         evidence += _io(facts, "wal writes", "wal write_ms", "wal fsyncs", "wal fsync_ms", "relation fsyncs")
     yield clues.finding(
-        "apply_slow_flush", "The destination's disk is slow in writing WAL",
+        FindingCode.APPLY_SLOW_FLUSH,
         "Appliers wait until the destination's WAL is written, although they commit asynchronously.", evidence,
         [
             *_group_cures(clues),
@@ -325,7 +329,7 @@ def _standby(clues: Clues) -> Iterator[Finding]:
     )  # fmt: skip
     names = facts.settings.get("synchronous_standby_names")
     yield clues.finding(
-        "apply_standby", "The destination's standby confirms the stream's progress slowly",
+        FindingCode.APPLY_STANDBY,
         f"In {share:.0f} % of the looks, the session that records how far apply is waited for a standby. Appliers do "
         "not wait for it, but the source keeps its WAL until their progress is recorded.",
         [seen, *([fact("synchronous_standby_names", "destination", names)] if names else [])],
@@ -366,7 +370,7 @@ def _dependencies(clues: Clues, stage: Stage, explained: bool) -> Iterator[Findi
             return
         evidence.append(clues.rate(coordinator.loads[0], "dependent_groups", "DEPENDENT GROUPS", "PER SECOND"))
     yield clues.finding(
-        "apply_dependency_chain", "Transactions wait for one another: they change the same rows",
+        FindingCode.APPLY_DEPENDENCY_CHAIN,
         f"Appliers spend {share:.0f} % of their time waiting until a transaction that touches the same row has "
         "committed. More appliers do not help.",
         evidence,
@@ -387,7 +391,7 @@ def _commit_order(clues: Clues, stage: Stage) -> Iterator[Finding]:
     if share <= clues.event_threshold or clues.value("commit_serialization") != "full":
         return
     yield clues.finding(
-        "apply_commit_order", "Transactions wait for their turn to commit",
+        FindingCode.APPLY_COMMIT_ORDER,
         "commit_serialization is full: an executed transaction waits until everything before it has committed.",
         [clues.share(stage, "COMMIT ORDER", "commit_order"), fact("commit_serialization", "stream", "full")],
         [
@@ -410,7 +414,7 @@ def _small_groups(clues: Clues, stage: Stage) -> Iterator[Finding]:
     if lcrs is not None and groups:
         evidence.append(fact("MESSAGES PER GROUP", "appliers", round(lcrs / groups, 1), "NUMBER"))
     yield clues.finding(
-        "apply_small_groups", "The source's transactions are executed in small groups",
+        FindingCode.APPLY_SMALL_GROUPS,
         "group_size keeps appliers from executing consecutive transactions together.", evidence, cures, stage=stage,
         is_cause=False,
     )  # fmt: skip
@@ -422,7 +426,7 @@ def _reads(clues: Clues, stage: Stage) -> Iterator[Finding]:
     if facts is None or share <= clues.event_threshold:
         return
     yield clues.finding(
-        "apply_disk_reads", "The destination reads from disk to find rows",
+        FindingCode.APPLY_DISK_READS,
         "The tables and indexes that the stream changes do not fit into the destination's memory.",
         [
             _seen(facts, "IO:DataFileRead", clues.event_threshold),
@@ -444,7 +448,7 @@ def _data_layer(clues: Clues, stage: Stage) -> Iterator[Finding]:
     )  # fmt: skip
     if clues.value("data_layer") is False:
         yield clues.finding(
-            "apply_data_layer_off", "The fast write path into the destination is switched off",
+            FindingCode.APPLY_DATA_LAYER_OFF,
             "The parameter data_layer is off: changes are written as SQL.", [fact("data_layer", "stream", "off")],
             [
                 clues.parameters(
@@ -452,15 +456,15 @@ def _data_layer(clues: Clues, stage: Stage) -> Iterator[Finding]:
                 ),
                 *([create] if is_missing else []),
             ],
-            severity=FindingSeverity.ADVICE, is_cause=False, stage=stage,
+            is_cause=False, stage=stage,
         )  # fmt: skip
     elif is_missing:
         yield clues.finding(
-            "apply_data_layer_missing", "The destination could use the extension thalweg_datalayer",
+            FindingCode.APPLY_DATA_LAYER_MISSING,
             "The server has it, the database does not: changes are written as SQL.",
             [fact("pg_available_extensions", clues.view.path.path.destination_db, "thalweg_datalayer")],
             [create],
-            severity=FindingSeverity.ADVICE, is_cause=False, stage=stage,
+            is_cause=False, stage=stage,
         )  # fmt: skip
 
 
@@ -478,18 +482,18 @@ def _parallelism(clues: Clues, stage: Stage) -> Iterator[Finding]:
         return
     proposed = min(maximum, 2 * now)
     yield clues.finding(
-        "apply_parallelism", "The appliers are fully busy",
+        FindingCode.APPLY_PARALLELISM,
         f"All {now} execute at the destination most of the time, and wait for nothing else.",
         [clues.share(stage, "EXECUTE", "execute"), fact("parallelism", "stream", float(now), "APPLIERS")],
         [clues.parameters("Use more appliers, as long as the destination has processors to spare.",
                           parallelism=proposed)],
-        severity=FindingSeverity.ADVICE, stage=stage, share=50.0,
+        stage=stage, share=50.0,
     )  # fmt: skip
 
 
 def _standstill(clues: Clues, stage: Stage) -> Finding:
     return clues.finding(
-        "apply_standstill", "The appliers are busy, but apply nothing",
+        FindingCode.APPLY_STANDSTILL,
         "No change was applied in the whole span: each applier waits for a statement that has not returned.",
         [clues.share(stage, "EXECUTE", "execute"), fact("LCRS APPLIED", "appliers", 0.0, "PER SECOND")],
         [
@@ -498,5 +502,5 @@ def _standstill(clues: Clues, stage: Stage) -> Finding:
                 "pg_stat_activity shows these sessions, and pg_blocking_pids() the ones that block them.",
             )
         ],
-        severity=FindingSeverity.CRITICAL, stage=stage,
+        stage=stage,
     )  # fmt: skip

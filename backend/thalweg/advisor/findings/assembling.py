@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from thalweg.advisor.finding import Cure, Finding, FindingSeverity
 from thalweg.advisor.findings.clues import Clues, action, fact
+from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.load import rate_of
 from thalweg.advisor.stages import Stage
 
@@ -50,7 +51,7 @@ def _spill(clues: Clues, stage: Stage) -> Iterator[Finding]:
             )
         )
     yield clues.finding(
-        "apply_spill", "Apply writes transactions to the engine's disk",
+        FindingCode.APPLY_SPILL,
         f"The reader has moved {rate:,.0f} LCRs a second to disk: transactions are larger than "
         f"txn_lcr_spill_threshold ({threshold:,} LCRs), older than txn_age_spill_threshold, or memory is short.",
         [
@@ -75,7 +76,7 @@ def _reader(clues: Clues, stage: Stage) -> Iterator[Finding]:
         yield _tiny(clues, stage, lcrs / transactions, "The reader assembles each transaction", [])
         return
     yield clues.finding(
-        "apply_reader_cpu", "The reader is fully busy",
+        FindingCode.APPLY_READER_CPU,
         "It assembles transactions and computes which keys each one touches: one thread's processor is the limit.",
         [
             clues.share(stage, "CPU", "busy"),
@@ -108,8 +109,7 @@ def _tiny(clues: Clues, stage: Stage, per: float | None, work: str, cures: list[
     tiny = per is not None and per <= TINY_LCRS
     split = "Split the stream's tables over two streams"
     return clues.finding(
-        "apply_tiny_transactions" if tiny else "apply_coordinator_cpu",
-        "Very many tiny transactions" if tiny else "The coordinator is fully busy",
+        FindingCode.APPLY_TINY_TRANSACTIONS if tiny else FindingCode.APPLY_COORDINATOR_CPU,
         f"{work} and hands it over: {transactions:,.0f} a second"
         + (f", of {per:.1f} LCRs each." if per is not None else "."),
         [

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from thalweg.advisor.finding import Cure, Evidence, Finding
 from thalweg.advisor.findings.clues import SUPERUSER, Clues, action, fact
+from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.findings.mining import IMAGES_MOST, image_percent
 from thalweg.advisor.occupancy import NANOSECONDS_PER_PERCENT, SOURCE
 from thalweg.advisor.stages import Stage
@@ -52,7 +53,7 @@ def _source(clues: Clues, stage: Stage) -> Finding:
         evidence += [waits, _walsender("on a processor", facts.waits.share(CPU))]
     if facts is not None and facts.waits.sessions and sending > 50:
         return clues.finding(
-            "capture_network", "The network from the source to the engine is slow",
+            FindingCode.CAPTURE_NETWORK,
             f"In {sending:.0f} % of the looks, the source's walsender waits until it may send more.", evidence,
             [action("Run the capturing engine beside the source and propagate from there, compressed, to the engine "
                     "that applies.")],
@@ -60,7 +61,7 @@ def _source(clues: Clues, stage: Stage) -> Finding:
         )  # fmt: skip
     if _is_mined(clues):
         return clues.finding(
-            "capture_shipment", "The source's WAL arrives slowly",
+            FindingCode.CAPTURE_SHIPMENT,
             "Log mining waits for WAL that the source has written and that has not arrived yet.",
             evidence,
             [action("Look for what slows the source's disk, from which its walsender reads, the network to the engine, "
@@ -69,7 +70,7 @@ def _source(clues: Clues, stage: Stage) -> Finding:
             stage=stage, share=share,
         )  # fmt: skip
     return clues.finding(
-        "capture_decode", "The source is slow in decoding its WAL",
+        FindingCode.CAPTURE_DECODE,
         "Capture waits for the source: its walsender reads all WAL of the server, and decodes what the stream wants.",
         evidence, _decode_cures(clues, evidence), stage=stage, share=share,
     )  # fmt: skip
@@ -131,7 +132,7 @@ def _capture_cpu(clues: Clues, stage: Stage) -> Finding:
             )
         )
     cures.append(action("Split the stream's tables over two streams, each with a capture of its own."))
-    return clues.finding("capture_cpu", "Capture is fully busy", text, evidence, cures, stage=stage, share=50.0)
+    return clues.finding(FindingCode.CAPTURE_CPU, text, evidence, cures, stage=stage, share=50.0)
 
 
 def _network(clues: Clues, stage: Stage) -> Finding:
@@ -171,8 +172,7 @@ def _network(clues: Clues, stage: Stage) -> Finding:
         cures.append(action(text))
     traffic = f"{sent / 1e6:,.2f} MB a second go over a round trip of {trip * 1000:,.1f} ms."
     return clues.finding(
-        "network_window" if by_window else "network_limit",
-        "The window is too small for this network" if by_window else "The network between the engines is the limit",
+        FindingCode.NETWORK_WINDOW if by_window else FindingCode.NETWORK_LIMIT,
         f"The sender waits for the network {share:.0f} % of the time: {traffic}", evidence, cures, stage=stage,
         share=share,
     )  # fmt: skip
@@ -187,7 +187,7 @@ def _propagation_cpu(clues: Clues, stage: Stage, who: str) -> Finding:
     cures.append(action(f"Give the {who}'s host more processor time: check what else runs there."))
     cures.append(action("Split the stream's tables over two streams, each with a propagation of its own."))
     return clues.finding(
-        "sender_cpu" if who == "sender" else "receiver_cpu", f"The {who} is fully busy",
+        FindingCode.SENDER_CPU if who == "sender" else FindingCode.RECEIVER_CPU,
         f"The thread of the propagation's {who} is busy.",
         [clues.share(stage, "CPU", "busy"), clues.rate(load, "lcrs", "MESSAGE RATE", "MESSAGES PER SECOND")],
         cures, stage=stage, share=50.0,

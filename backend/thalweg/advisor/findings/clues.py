@@ -5,6 +5,7 @@ from datetime import datetime
 
 from thalweg.advisor.analysis import PathView
 from thalweg.advisor.finding import Cure, CureKind, Evidence, Finding, FindingSeverity, NewIndex, ParameterChange
+from thalweg.advisor.findings.catalogue import CATALOGUE
 from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.load import Load
 from thalweg.advisor.stages import Stage
@@ -103,11 +104,14 @@ class Clues:
     # --- findings
 
     def finding(
-        self, code: FindingCode, title: str, explanation: str, evidence: list[Evidence], cures: list[Cure], *,
-        severity: FindingSeverity = FindingSeverity.WARNING, is_cause: bool = True, stage: Stage | None = None,
-        share: float | None = None, subject: str = "",
+        self, code: FindingCode, explanation: str, evidence: list[Evidence], cures: list[Cure], *,
+        title: str | None = None, severity: FindingSeverity | None = None, is_cause: bool = True,
+        stage: Stage | None = None, share: float | None = None, subject: str = "",
     ) -> Finding:  # fmt: skip
-        """`share`: how much of the limiting stage's working time goes with the cause, in percent."""
+        """`title` and `severity`: None for those of the catalogue. `share`: how much of the limiting stage's working
+        time goes with the cause, in percent."""
+        kind = CATALOGUE[code]
+        assert severity is None or severity in kind.severities  # noqa: S101
         path, gain = self.view.path.path, self._gain(share)
         expected_gain = None
         if gain is not None and (self.view.stands_still or self.view.stands_now):
@@ -117,7 +121,8 @@ class Clues:
         return Finding(
             id=":".join(part for part in (path.path_id, code, subject) if part), rank=0, path_id=path.path_id,
             stream_id=path.stream_id, component_id=stage.component.component_id if stage else None, code=code,
-            severity=severity, is_cause=is_cause, title=title, explanation=explanation, evidence=evidence,
+            severity=severity or kind.severities[0], is_cause=is_cause, title=title or kind.title,
+            explanation=explanation, evidence=evidence,
             expected_gain=expected_gain, gain_percent=None if gain is None else round(gain, 1), cures=cures,
         )  # fmt: skip
 

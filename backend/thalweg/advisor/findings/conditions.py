@@ -2,37 +2,27 @@
 
 from collections.abc import Iterator
 
-from thalweg.advisor.finding import Cure, Finding, FindingSeverity
+from thalweg.advisor.finding import Cure, Finding
+from thalweg.advisor.findings.catalogue import CATALOGUE
 from thalweg.advisor.findings.clues import Clues, action, fact
 from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.schemas import Verdict
 from thalweg.inspection.failure import ConnectionFailure
 
-TITLES: dict[Verdict, tuple[FindingCode, str]] = {
-    Verdict.DESTINATION_DOWN: ("destination_down", "The destination accepts no changes"),
-    Verdict.SOURCE_DOWN: ("source_down", "The source delivers no changes"),
-    Verdict.LINK_DOWN: ("link_down", "The two engines cannot reach each other"),
-    Verdict.ENGINE_DOWN: ("engine_down", "An engine does not answer"),
-    Verdict.ENGINE_TROUBLE: ("engine_trouble", "The problem is in the engine; the databases are fine"),
-    Verdict.ABORTED: ("aborted", "The stream has stopped with an error"),
-    Verdict.PARKING: ("parking", "Nothing arrives: transactions are parked in the error queue"),
-}
-CURES = {
-    Verdict.DESTINATION_DOWN: "Bring the destination back; the stream resumes by itself from where it stopped.",
-    Verdict.SOURCE_DOWN: "Bring the source back; the stream resumes by itself from where it stopped.",
-    Verdict.LINK_DOWN: "Check the network between the engines, and that the receiving one runs.",
-    Verdict.ENGINE_DOWN: "Start thalwegd on its host, and check that the control plane reaches its address.",
-    Verdict.ENGINE_TROUBLE: "Look at the engine's log and at its host: disk, memory, limits.",
-    Verdict.ABORTED: "Remove the error's cause, then retry the stream.",
-    Verdict.PARKING: "Open the error queue, remove what keeps its first transactions from being applied, then execute "
-    "them again: the ones behind them follow.",
+CODES: dict[Verdict, FindingCode] = {
+    Verdict.DESTINATION_DOWN: FindingCode.DESTINATION_DOWN,
+    Verdict.SOURCE_DOWN: FindingCode.SOURCE_DOWN,
+    Verdict.LINK_DOWN: FindingCode.LINK_DOWN,
+    Verdict.ENGINE_DOWN: FindingCode.ENGINE_DOWN,
+    Verdict.ENGINE_TROUBLE: FindingCode.ENGINE_TROUBLE,
+    Verdict.ABORTED: FindingCode.ABORTED,
+    Verdict.PARKING: FindingCode.PARKING,
 }
 
 
 def conditions(clues: Clues) -> Iterator[Finding]:
     verdict, explanation = clues.view.bottleneck.verdict, clues.view.bottleneck.explanation
-    if verdict in TITLES:
-        code, title = TITLES[verdict]
+    if verdict in CODES:
         facts = clues.facts
         read = facts.source if verdict is Verdict.SOURCE_DOWN else facts.destination
         failure = read.failure if read is not None else None
@@ -42,15 +32,12 @@ def conditions(clues: Clues) -> Iterator[Finding]:
         evidence = [fact("STATUS", clues.view.path.path.stream_name, explanation)]
         if failure is not None:
             evidence.append(fact("CONNECTION", database, failure.message))
-        yield clues.finding(
-            code, title, explanation, evidence, [_cure(clues, verdict, failure)], severity=FindingSeverity.CRITICAL
-        )  # fmt: skip
+        yield clues.finding(CODES[verdict], explanation, evidence, [_cure(clues, verdict, failure)])
     elif verdict is Verdict.SOURCE_IDLE:
         rest = " Nothing needs to be done." if _nothing_parked(clues) else ""
         yield clues.finding(
-            "source_idle", "The source is idle", explanation + rest,
-            [fact("CAPTURE RATE", "capture", 0.0, "MESSAGES PER SECOND")], [], severity=FindingSeverity.INFORMATION,
-            is_cause=False,
+            FindingCode.SOURCE_IDLE, explanation + rest,
+            [fact("CAPTURE RATE", "capture", 0.0, "MESSAGES PER SECOND")], [], is_cause=False,
         )  # fmt: skip
 
 
@@ -64,4 +51,4 @@ def _cure(clues: Clues, verdict: Verdict, failure: ConnectionFailure | None) -> 
     if failure is not None and verdict in (Verdict.DESTINATION_DOWN, Verdict.SOURCE_DOWN):
         return action(f"{failure.cure} The stream resumes by itself from where it stopped.", failure.sql)
     cure = clues.view.path.condition.error_cure if verdict in (Verdict.ABORTED, Verdict.ENGINE_TROUBLE) else None
-    return action(cure or CURES[verdict])
+    return action(cure or CATALOGUE[CODES[verdict]].cure)

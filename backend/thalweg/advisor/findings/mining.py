@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from thalweg.advisor.finding import Cure, Evidence, Finding, FindingSeverity
 from thalweg.advisor.findings.clues import SUPERUSER, Clues, action, fact
+from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.load import Load
 from thalweg.advisor.schemas import Verdict
 from thalweg.advisor.shipping import lacks_archived_wal, stands_at_archive, stands_at_staging
@@ -57,10 +58,11 @@ def _full(clues: Clues, staged: StagedWal) -> Finding:
         cures.append(action("Remove what keeps the destination from applying, or speed it up."))
     cures.append(action(_raises(staged)))
     return clues.finding(
-        "staging_full", "The full staging of WAL holds the path up" if stands else "The staging of WAL is full",
+        FindingCode.STAGING_FULL,
         f"Log mining receives nothing more before a part of the staged WAL can go, and the source keeps what follows. "
         f"{holder}".rstrip(),
-        evidence, cures, severity=FindingSeverity.CRITICAL if stands else FindingSeverity.WARNING, is_cause=stands,
+        evidence, cures, title="The full staging of WAL holds the path up" if stands else None,
+        severity=FindingSeverity.CRITICAL if stands else FindingSeverity.WARNING, is_cause=stands,
     )  # fmt: skip
 
 
@@ -115,7 +117,7 @@ def _archive(clues: Clues, staged: StagedWal) -> Finding:
     if message is not None:
         evidence.append(fact("STATUS", clues.view.path.path.stream_name, message))
     return clues.finding(
-        "archive_lags", "The archive of the source's WAL lags",
+        FindingCode.ARCHIVE_LAGS,
         f"Log mining reads the source's WAL from the archive {name}, because the source cannot be read or no longer "
         f"has it. For {duration(staged.archive_wait_seconds)} the archive has lacked the next segment.",
         evidence,
@@ -179,7 +181,7 @@ def _images(clues: Clues, percent: float) -> Finding:
     if limits and stage is not None and stage.mean is not None:
         share = percent / 100 * (100 - stage.mean.idle)
     return clues.finding(
-        "wal_images", "Most of the source's WAL is images of pages",
+        FindingCode.WAL_IMAGES,
         f"{percent:.0f} % of the mined WAL is images of whole pages: the source writes one with the first change of "
         f"each page after a checkpoint.",
         evidence, cures, severity=FindingSeverity.WARNING if limits else FindingSeverity.INFORMATION, is_cause=limits,

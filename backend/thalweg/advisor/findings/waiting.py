@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from thalweg.advisor.finding import Cure, Evidence, Finding, FindingSeverity
+from thalweg.advisor.finding import Cure, Evidence, Finding
 from thalweg.advisor.findings.clues import Clues, action, fact
 from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.schemas import Verdict
@@ -34,8 +34,8 @@ def _behind_sessions(clues: Clues, wait: ServerWait, number: int) -> Finding:
         evidence.append(fact("BLOCKED BY", wait.database, "a prepared transaction"))
     evidence.append(fact("WAITS", at, wait.statement))
     return clues.finding(
-        "start_blocked", f"{who} at {at} keeps the path from starting", ended(wait.words), evidence,
-        list(_ends(clues, wait)), severity=FindingSeverity.CRITICAL, subject=f"{wait.side.value}.{number}",
+        FindingCode.START_BLOCKED, ended(wait.words), evidence, list(_ends(clues, wait)),
+        title=f"{who} at {at} keeps the path from starting", subject=f"{wait.side.value}.{number}",
     )  # fmt: skip
 
 
@@ -65,14 +65,14 @@ def _behind_backlog(clues: Clues, destination: DestinationSample) -> Finding:
     evidence: list[Evidence] = []
     if backlog is not None:
         evidence.append(fact("BACKLOG", name, float(backlog.bytes), "BYTES", float(backlog.limit_bytes)))
-    code: FindingCode = "full_backlog" if path.is_own(destination) else "full_backlog_elsewhere"
+    code = FindingCode.FULL_BACKLOG if path.is_own(destination) else FindingCode.FULL_BACKLOG_ELSEWHERE
     return clues.finding(
-        code, f"The full backlog of {name} holds the path up", clues.view.bottleneck.explanation, evidence,
+        code, clues.view.bottleneck.explanation, evidence,
         [
             action(
                 f"{first}, raise its queue_spill_limit_mb, or drop {name} from the stream. The path then continues by "
                 "itself."
             )
         ],
-        severity=FindingSeverity.CRITICAL, subject=destination.destination_id,
+        title=f"The full backlog of {name} holds the path up", subject=destination.destination_id,
     )  # fmt: skip

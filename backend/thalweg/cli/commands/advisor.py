@@ -153,7 +153,7 @@ def _without_figures(at: str, sampled_at: str) -> str:
 
 def _show_finding(finding: Json, path: str) -> None:
     heading = styled(f"{finding['rank']}. {finding['severity']}:", COLOURS[finding["severity"]])
-    out.print(line(heading, f" {finding['title']}"))
+    out.print(line(heading, f" {finding['title']} ", styled(f"({finding['code']})", "dim")))
     out.print(f"   {path}")
     out.print(f"   {finding['explanation']}")
     for item in finding["evidence"]:

@@ -45,6 +45,8 @@ def list_tables(name: Name, destination: Destination = None, as_json: AsJson = F
             # None of ours cures it: its cure is SQL for the source.
             ours = f" ({', '.join(trouble['resolutions'])})" if trouble["resolutions"] else ""
             out.print(line(f"  cure{ours}: {trouble['cure']}"))
+            for statement in (trouble["sql"] or "").splitlines():
+                out.print(line(f"    {statement}"))
 
 
 @app.command()

@@ -16,6 +16,7 @@ from thalweg.db.models.destination import DestinationRow
 from thalweg.db.models.engine import EngineRow
 from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, Stage, StreamPhase
+from thalweg.kernel.modes import StreamMode
 
 
 class StreamRow(Versioned, Base):
@@ -79,6 +80,17 @@ class StreamRow(Versioned, Base):
         """Each of its destinations is switched off, and the stream itself is not."""
         staying = {destination.desired_status for destination in self.destinations} - {DesiredStatus.DROPPED}
         return self.desired_status == DesiredStatus.ENABLED and staying == {DesiredStatus.DISABLED}
+
+    @property
+    def mode(self) -> StreamMode:
+        if len(self.destinations) > 1:
+            return StreamMode.FAN_OUT
+        return next(map(self.mode_to, self.destinations), StreamMode.COMBINED)
+
+    def mode_to(self, destination: DestinationRow) -> StreamMode:
+        """COMBINED or PROPAGATION, of each of a fan-out's destinations, too."""
+        is_combined = destination.engine_id == self.capture_engine_id
+        return StreamMode.COMBINED if is_combined else StreamMode.PROPAGATION
 
     def destination(self, destination_id: str) -> DestinationRow | None:
         return next((destination for destination in self.destinations if destination.id == destination_id), None)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.advisor.finding import Finding, NewIndex
+from thalweg.advisor.findings.codes import FindingCode
 from thalweg.db.models import AdvisorCureRow, AdvisorRunRow
 from thalweg.db.pages import page_newest_first
 from thalweg.features.advisor import repository
@@ -87,7 +88,7 @@ async def _judge(session: AsyncSession, row: AdvisorCureRow, after: AdvisorRunRo
     if before is None:
         judgement = Judgement(CureState.NOT_MEASURED, "The snapshot before the change is gone.")
     else:
-        judgement = judge(run_of(before), run_of(after), row.path_id, row.finding["code"])
+        judgement = judge(run_of(before), run_of(after), row.path_id, FindingCode(row.finding["code"]))
     if judgement.state is CureState.MEASURING and at - row.created_at < MEASURE_WITHIN:
         row.measure_at, row.outcome = at + timedelta(seconds=row.measure_seconds), judgement.outcome
         return

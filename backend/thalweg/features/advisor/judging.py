@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from thalweg.advisor.comparison import bottleneck_in_words
+from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.schemas import Verdict
 from thalweg.features.advisor.schemas import CureState, Run
 from thalweg.kernel.words import figure
@@ -34,7 +35,7 @@ class _Figures:
     found: bool
 
 
-def _figures(run: Run, path_id: str, code: str) -> _Figures | None:
+def _figures(run: Run, path_id: str, code: FindingCode) -> _Figures | None:
     line = next((line for line in run.paths if line.path_id == path_id), None)
     if line is None:
         return None
@@ -53,7 +54,7 @@ def _figures(run: Run, path_id: str, code: str) -> _Figures | None:
     )
 
 
-def judge(before: Run, after: Run, path_id: str, code: str) -> Judgement:
+def judge(before: Run, after: Run, path_id: str, code: FindingCode) -> Judgement:
     """By throughput where there was a lag, else by latency; a finding that is gone counts as help too. A path that
     carries nothing says nothing: no trouble shows in it either."""
     first, second = _figures(before, path_id, code), _figures(after, path_id, code)

@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from thalweg.advisor.finding import FactSheet, Finding, FindingSeverity
+from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.schemas import Analysis, Thresholds, Verdict
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, Id, Name, Resource
 from thalweg.live.schemas import ComponentType
@@ -102,7 +103,7 @@ class RunPath(Resource):
     )
     lag_bytes: float | None
     top_finding: str | None = Field(description="Title of the highest ranked finding that is a cause; null: none is.")
-    top_finding_code: str | None
+    top_finding_code: FindingCode | None
 
     @computed_field(description="“stream → destination”: how it is called everywhere.")  # type: ignore[prop-decorator]
     @property

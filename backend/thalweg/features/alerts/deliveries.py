@@ -1,6 +1,6 @@
 """Deliveries: what was sent where, how it ended, and trying again by hand."""
 
-from thalweg.alerting.catalogue import RULES, RuleId
+from thalweg.alerting.catalogue import RULES, AlertRuleId
 from thalweg.alerting.notice import NoticeEvent
 from thalweg.alerting.senders.settings import ChannelKind
 from thalweg.db.audit import record
@@ -35,7 +35,7 @@ def _error_for(principal: Principal, row: AlertDeliveryRow) -> DeliveryError | N
 def delivery_of(principal: Principal, row: AlertDeliveryRow) -> AlertDelivery:
     title = "Test of the channel"
     if row.alert is not None:
-        title = f"{RULES[RuleId(row.alert.rule)].title}: {row.alert.subject_name}"
+        title = f"{RULES[AlertRuleId(row.alert.rule)].title}: {row.alert.subject_name}"
     return AlertDelivery(
         id=str(row.id), channel_id=row.channel.id, channel_name=row.channel.name,
         alert_id=str(row.alert_id) if row.alert_id is not None else None, title=title, event=NoticeEvent(row.event),

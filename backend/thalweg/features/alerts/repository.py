@@ -6,7 +6,7 @@ from sqlalchemy import Row, Select, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import joinedload
 
-from thalweg.alerting.catalogue import RuleId
+from thalweg.alerting.catalogue import AlertRuleId
 from thalweg.alerting.lifecycle import OPEN, AlertState
 from thalweg.db.models import (
     AlertChannelRow,
@@ -19,7 +19,9 @@ from thalweg.db.models import (
 from thalweg.features.alerts.schemas import AlertFilter
 
 
-def alerts(state: AlertFilter, rule: RuleId | None, stream_id: str | None, subject_id: str | None) -> Select[AlertRow]:
+def alerts(
+    state: AlertFilter, rule: AlertRuleId | None, stream_id: str | None, subject_id: str | None
+) -> Select[AlertRow]:
     query = select(AlertRow)
     if state is AlertFilter.OPEN:
         query = query.where(AlertRow.state.in_(OPEN))
@@ -50,7 +52,7 @@ async def rule_rows(session: AsyncSession) -> list[AlertRuleRow]:
     return list(await session.scalars(select(AlertRuleRow)))
 
 
-async def rule_row(session: AsyncSession, rule: RuleId, stream_id: str | None) -> AlertRuleRow | None:
+async def rule_row(session: AsyncSession, rule: AlertRuleId, stream_id: str | None) -> AlertRuleRow | None:
     query = select(AlertRuleRow).where(
         AlertRuleRow.rule == rule, AlertRuleRow.stream_id.is_not_distinct_from(stream_id)
     )

@@ -6,7 +6,7 @@ import structlog
 from fastapi import APIRouter, BackgroundTasks, Path, Query, Response
 from redis.exceptions import RedisError
 
-from thalweg.alerting.catalogue import RuleId
+from thalweg.alerting.catalogue import AlertRuleId
 from thalweg.features.alerts import channels, deliveries, rules, service, silences
 from thalweg.features.alerts.schemas import (
     Alert,
@@ -42,7 +42,7 @@ StreamFilter = Annotated[str | None, Query(pattern=ID_PATTERN)]
 async def list_alerts(
     context: Viewer,
     state: AlertFilter = AlertFilter.OPEN,
-    rule: RuleId | None = None,
+    rule: AlertRuleId | None = None,
     stream_id: StreamFilter = None,
     subject_id: StreamFilter = None,
     limit: Limit = LIMIT_DEFAULT,
@@ -60,31 +60,33 @@ async def count_alerts(context: Viewer) -> AlertCounts:
 
 
 @router.get("/alerts/rules", operation_id="alert_rules_list")
-async def list_rules(context: Viewer) -> AlertRules:
-    """All rules, with their meaning, defaults, settings and effective values."""
+async def list_alert_rules(context: Viewer) -> AlertRules:
+    """All alert rules, with their meaning, defaults, settings and effective values."""
     return await rules.list_rules(context)
 
 
 @router.put("/alerts/rules/{rule}", operation_id="alert_rules_update")
-async def update_rule(
-    rule: RuleId, body: AlertRuleSettings, context: Operator, response: Response, if_match: IfMatch = None
+async def update_alert_rule(
+    rule: AlertRuleId, body: AlertRuleSettings, context: Operator, response: Response, if_match: IfMatch = None
 ) -> AlertRule:
-    """Set a rule for all streams. The settings replace the previous ones as a whole; an empty object restores the
-    defaults."""
+    """Set an alert rule for all streams. The settings replace the previous ones as a whole; an empty object restores
+    the defaults."""
     updated = await rules.update_rule(context, rule, body, if_match)
     response.headers["ETag"] = updated.etag
     return updated
 
 
 @router.put("/alerts/rules/{rule}/streams/{stream_id}", operation_id="alert_rules_update_stream")
-async def update_stream_rule(rule: RuleId, stream_id: Id, body: AlertRuleSettings, context: Operator) -> AlertRule:
-    """Set a rule for one stream."""
+async def update_alert_rule_of_stream(
+    rule: AlertRuleId, stream_id: Id, body: AlertRuleSettings, context: Operator
+) -> AlertRule:
+    """Set an alert rule for one stream."""
     return await rules.update_stream_rule(context, rule, stream_id, body)
 
 
 @router.delete("/alerts/rules/{rule}/streams/{stream_id}", status_code=204, operation_id="alert_rules_delete_stream")
-async def delete_stream_rule(rule: RuleId, stream_id: Id, context: Operator) -> None:
-    """Delete a stream's own settings of a rule: those for all streams apply again."""
+async def delete_alert_rule_of_stream(rule: AlertRuleId, stream_id: Id, context: Operator) -> None:
+    """Delete a stream's own settings of an alert rule: those for all streams apply again."""
     await rules.delete_stream_rule(context, rule, stream_id)
 
 
@@ -96,7 +98,7 @@ async def list_silences(context: Viewer) -> Page[AlertSilence]:
 
 @router.post("/alerts/silences", status_code=201, operation_id="alert_silences_create", response_model=AlertSilence)
 async def create_silence(body: AlertSilenceCreate, context: Operator, once: OnceOnly) -> Response:
-    """Suppress notices for a while, by rule and stream."""
+    """Suppress notices for a while, by alert rule and stream."""
     return await once.run(context, lambda: silences.create_silence(context, body))
 
 

@@ -1,6 +1,6 @@
 """The rules and what users have set about them: everywhere and for single streams."""
 
-from thalweg.alerting.catalogue import RULES, AlertSeverity, Rule, RuleId
+from thalweg.alerting.catalogue import RULES, AlertRuleId, AlertSeverity, Rule
 from thalweg.alerting.policy import Override, RuleSettings, effective
 from thalweg.db.audit import record
 from thalweg.db.models import AlertRuleRow, StreamRow
@@ -77,11 +77,11 @@ async def list_rules(context: Context) -> AlertRules:
     )
 
 
-async def _one(context: Context, rule: RuleId) -> AlertRule:
+async def _one(context: Context, rule: AlertRuleId) -> AlertRule:
     return next(shown for shown in (await list_rules(context)).rules if shown.id is rule)
 
 
-async def update_rule(context: Context, rule: RuleId, body: AlertRuleSettings, if_match: str | None) -> AlertRule:
+async def update_rule(context: Context, rule: AlertRuleId, body: AlertRuleSettings, if_match: str | None) -> AlertRule:
     """Sets it everywhere; the settings as a whole."""
     _check(RULES[rule], body)
     row = await repository.rule_row(context.session, rule, None)
@@ -92,7 +92,7 @@ async def update_rule(context: Context, rule: RuleId, body: AlertRuleSettings, i
     return await _one(context, rule)
 
 
-async def update_stream_rule(context: Context, rule: RuleId, stream_id: str, body: AlertRuleSettings) -> AlertRule:
+async def update_stream_rule(context: Context, rule: AlertRuleId, stream_id: str, body: AlertRuleSettings) -> AlertRule:
     _check(RULES[rule], body)
     stream = await _stream_of(context, RULES[rule], stream_id)
     row = await repository.rule_row(context.session, rule, stream_id)
@@ -102,7 +102,7 @@ async def update_stream_rule(context: Context, rule: RuleId, stream_id: str, bod
     return await _one(context, rule)
 
 
-async def delete_stream_rule(context: Context, rule: RuleId, stream_id: str) -> None:
+async def delete_stream_rule(context: Context, rule: AlertRuleId, stream_id: str) -> None:
     stream = await _stream_of(context, RULES[rule], stream_id)
     row = await repository.rule_row(context.session, rule, stream_id)
     if row is None:
@@ -124,7 +124,7 @@ async def _stream_of(context: Context, rule: Rule, stream_id: str) -> StreamRow:
 
 
 async def _write(
-    context: Context, rule: RuleId, stream_id: str | None, row: AlertRuleRow | None, body: AlertRuleSettings
+    context: Context, rule: AlertRuleId, stream_id: str | None, row: AlertRuleRow | None, body: AlertRuleSettings
 ) -> None:
     if row is None:
         row = AlertRuleRow(rule=rule, stream_id=stream_id, version=UNSET)

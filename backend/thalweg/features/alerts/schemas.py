@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt
 
-from thalweg.alerting.catalogue import AlertSeverity, RuleId, SubjectType
+from thalweg.alerting.catalogue import AlertRuleId, AlertSeverity, SubjectType
 from thalweg.alerting.lifecycle import AlertState
 from thalweg.alerting.notice import NoticeEvent
 from thalweg.alerting.senders.settings import ChannelKind, EmailSettings, LogSettings, WebhookSettings
@@ -28,7 +28,7 @@ class AlertResolution(StrEnum):
 
 class Alert(Resource):
     id: str
-    rule: RuleId
+    rule: AlertRuleId
     title: str
     severity: AlertSeverity
     state: AlertState
@@ -131,7 +131,9 @@ class AlertStreamRule(Resource):
 
 
 class AlertRule(Resource):
-    id: RuleId
+    """A condition that raises alerts. It has nothing to do with the rules of a stream's tables."""
+
+    id: AlertRuleId
     title: str
     meaning: str
     action: str
@@ -152,7 +154,7 @@ class AlertRules(Resource):
 class AlertSilenceCreate(Body):
     """Suppresses notices. Alerts continue to be shown; those that still fire at its end are notified then."""
 
-    rule: RuleId | None = Field(default=None, description="Null: every rule.")
+    rule: AlertRuleId | None = Field(default=None, description="Null: every alert rule.")
     stream_id: Id | None = Field(default=None, description="Null: every stream, and alerts that concern no stream.")
     seconds: Annotated[StrictInt, Field(ge=60, le=SILENCE_SECONDS_MAX)] = Field(description="From now on.")
     reason: Text = ""
@@ -160,7 +162,7 @@ class AlertSilenceCreate(Body):
 
 class AlertSilence(Resource):
     id: str
-    rule: RuleId | None
+    rule: AlertRuleId | None
     stream_id: str | None
     stream_name: str | None
     until: datetime

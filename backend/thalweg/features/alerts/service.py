@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from thalweg.alerting.catalogue import RULES, AlertSeverity, RuleId, SubjectType
+from thalweg.alerting.catalogue import RULES, AlertRuleId, AlertSeverity, SubjectType
 from thalweg.alerting.lifecycle import AlertState
 from thalweg.alerting.notice import page_of
 from thalweg.alerting.policy import Policy, Silence
@@ -29,12 +29,12 @@ from thalweg.live.schemas import AlertEvent
 async def silences_of(context: Context, at: datetime) -> Policy:
     rows = await repository.current_silences(context.session, at)
     return Policy(
-        silences=tuple(Silence(RuleId(row.rule) if row.rule else None, row.stream_id, row.until) for row in rows)
+        silences=tuple(Silence(AlertRuleId(row.rule) if row.rule else None, row.stream_id, row.until) for row in rows)
     )
 
 
 def _resource(row: AlertRow, policy: Policy, at: datetime) -> Alert:
-    rule, kind = RULES[RuleId(row.rule)], SubjectType(row.subject_type)
+    rule, kind = RULES[AlertRuleId(row.rule)], SubjectType(row.subject_type)
     firing = row.state != AlertState.RESOLVED
     return Alert(
         id=str(row.id), rule=rule.id, title=rule.title, severity=AlertSeverity(row.severity),
@@ -51,7 +51,7 @@ def _resource(row: AlertRow, policy: Policy, at: datetime) -> Alert:
 
 
 async def list_alerts(
-    context: Context, state: AlertFilter, rule: RuleId | None, stream_id: str | None, subject_id: str | None,
+    context: Context, state: AlertFilter, rule: AlertRuleId | None, stream_id: str | None, subject_id: str | None,
     limit: int, cursor: str | None,
 ) -> AlertPage:  # fmt: skip
     at = now()
@@ -77,7 +77,7 @@ async def count_alerts(context: Context) -> AlertCounts:
     waiting = [
         row
         for row in firing
-        if row.acknowledged_at is None and not policy.silenced(RuleId(row.rule), row.stream_id, at)
+        if row.acknowledged_at is None and not policy.silenced(AlertRuleId(row.rule), row.stream_id, at)
     ]
     last = await _last_evaluation(context)
     return AlertCounts(

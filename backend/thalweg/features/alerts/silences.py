@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from thalweg.alerting.catalogue import RULES, RuleId
+from thalweg.alerting.catalogue import RULES, AlertRuleId
 from thalweg.db.audit import record, snapshot
 from thalweg.db.models import AlertSilenceRow, StreamRow
 from thalweg.features.alerts import repository
@@ -16,7 +16,7 @@ from thalweg.kernel.problems import not_found
 
 def _resource(row: AlertSilenceRow, names: dict[str, str]) -> AlertSilence:
     return AlertSilence(
-        id=row.id, rule=RuleId(row.rule) if row.rule else None, stream_id=row.stream_id,
+        id=row.id, rule=AlertRuleId(row.rule) if row.rule else None, stream_id=row.stream_id,
         stream_name=names.get(row.stream_id) if row.stream_id else None, until=row.until, reason=row.reason,
         created_by=row.created_by, created_at=row.created_at,
     )  # fmt: skip

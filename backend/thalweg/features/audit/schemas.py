@@ -1,11 +1,12 @@
 """The audit log as the API shows it."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
 from thalweg.kernel.models import Resource
+from thalweg.kernel.principal import Via
 
 
 class AuditEntry(Resource):
@@ -13,7 +14,7 @@ class AuditEntry(Resource):
     at: datetime
     actor_id: str | None
     actor_name: str
-    via: Literal["session", "token", "system", "anonymous"]
+    via: Via
     action: str = Field(examples=["databases_create"])
     sentence: str = Field(description="The action in words, without who and on what: Parked transaction 17 discarded.")
     target_type: str

@@ -6,6 +6,11 @@ from pydantic import Field
 
 from thalweg.kernel.models import Resource
 
+ReadinessStatus = Literal["ready", "degraded", "unavailable"]
+CollectorState = Literal["ok", "late", "absent", "unknown"]
+HistoryState = Literal["ok", "failing", "unknown"]
+Reach = Literal["ok", "unreachable"]
+
 
 class Healthz(Resource):
     status: Literal["ok"]
@@ -13,17 +18,17 @@ class Healthz(Resource):
 
 
 class Readiness(Resource):
-    status: Literal["ready", "degraded", "unavailable"]
-    store: Literal["ok", "unreachable"]
-    redis: Literal["ok", "unreachable"]
-    collector: Literal["ok", "late", "absent", "unknown"] = Field(
+    status: ReadinessStatus
+    store: Reach
+    redis: Reach
+    collector: CollectorState = Field(
         description="late: it runs, but has recorded nothing of an engine for 15 s or longer."
     )
     collector_round_age_seconds: float | None = Field(
         description="How long ago the collector last recorded what it gathers, at the engine that waits longest. Null: "
         "unknown, as without Redis."
     )
-    history: Literal["ok", "failing", "unknown"] = Field(
+    history: HistoryState = Field(
         description="Whether the store accepts samples; failing if its disk is full, for example."
     )
     reasons: list[str] = Field(description="Everything that is wrong, in words. Empty: nothing is.")

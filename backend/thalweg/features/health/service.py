@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Literal
 
 import structlog
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
@@ -12,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from thalweg.db.election import COLLECTOR_LOCK_HELD
 from thalweg.db.models import AlertRow
-from thalweg.features.health.schemas import Readiness
+from thalweg.features.health.schemas import CollectorState, HistoryState, Readiness, ReadinessStatus
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context, Resources
 from thalweg.kernel.words import duration, ended
@@ -20,8 +19,6 @@ from thalweg.live.bus import Bus, Rounds
 
 LATE_SECONDS = 15
 REPORT_FRESH = timedelta(seconds=30)
-Collector = Literal["ok", "late", "absent", "unknown"]
-History = Literal["ok", "failing", "unknown"]
 log = structlog.get_logger(__name__)
 
 
@@ -31,11 +28,11 @@ async def readiness(resources: Resources) -> Readiness:
     at = now()
     age = None if rounds is None else max(0.0, (at - rounds.round_at).total_seconds())
     collector = _collector(held, age)
-    history: History = "unknown"
+    history: HistoryState = "unknown"
     if rounds is not None and at - rounds.reported_at <= REPORT_FRESH:
         history = "ok" if rounds.history_failure is None else "failing"
     reasons = list(_reasons(held, collector, redis, history, rounds, age))
-    status: Literal["ready", "degraded", "unavailable"] = "degraded" if reasons else "ready"
+    status: ReadinessStatus = "degraded" if reasons else "ready"
     return Readiness(
         status="unavailable" if held is None else status, store="unreachable" if held is None else "ok",
         redis="ok" if redis else "unreachable", collector=collector, history=history, reasons=reasons,
@@ -62,7 +59,7 @@ async def _rounds(resources: Resources) -> tuple[Rounds | None, bool]:
         return None, False
 
 
-def _collector(held: bool | None, age: float | None) -> Collector:
+def _collector(held: bool | None, age: float | None) -> CollectorState:
     if held is None:
         return "unknown"
     if not held:
@@ -71,7 +68,12 @@ def _collector(held: bool | None, age: float | None) -> Collector:
 
 
 def _reasons(
-    held: bool | None, collector: Collector, redis: bool, history: History, rounds: Rounds | None, age: float | None
+    held: bool | None,
+    collector: CollectorState,
+    redis: bool,
+    history: HistoryState,
+    rounds: Rounds | None,
+    age: float | None,
 ) -> Iterator[str]:
     if held is None:
         yield "The store cannot be reached."

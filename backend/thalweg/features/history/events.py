@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 from sqlalchemy import Select, literal, select, tuple_, union_all
 from sqlalchemy.orm import selectinload
 
-from thalweg.alerting.catalogue import RULES, AlertSeverity, RuleId
+from thalweg.alerting.catalogue import RULES, AlertRuleId, AlertSeverity
 from thalweg.db.audit_words import sentence_of
 from thalweg.db.models import AlertRow, AuditRow, EngineRow, EngineStartRow, StreamRow
 from thalweg.features.history.schemas import StreamEvent
@@ -120,5 +120,5 @@ def _action(row: AuditRow) -> StreamEvent:
 def _alert(row: AlertRow) -> StreamEvent:
     return StreamEvent(
         id=f"alert-{row.id}", at=cast(datetime, row.fired_at), until=row.resolved_at, kind="alert",
-        sentence=RULES[RuleId(row.rule)].title, actor_name=None, severity=AlertSeverity(row.severity),
+        sentence=RULES[AlertRuleId(row.rule)].title, actor_name=None, severity=AlertSeverity(row.severity),
     )  # fmt: skip

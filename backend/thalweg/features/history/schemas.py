@@ -19,10 +19,13 @@ class HistorySeries(Resource):
     highs: list[float | None] = Field(description="The highest within each step.")
 
 
+OutageOf = Literal["stream", "destination", "engine"]
+
+
 class Outage(Resource):
     """A time in which the stream, one of its several destinations or one of its engines did not work."""
 
-    of: Literal["stream", "destination", "engine"]
+    of: OutageOf
     id: str = Field(description="The id of the stream, destination or engine.")
     name: str
     state: OutageState

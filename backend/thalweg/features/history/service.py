@@ -2,7 +2,6 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Literal
 
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
@@ -16,6 +15,7 @@ from thalweg.features.history.schemas import (
     HistoryStatistics,
     HistoryTier,
     Outage,
+    OutageOf,
     StatisticName,
     StreamHistory,
 )
@@ -101,7 +101,7 @@ async def get_chart(
 
 
 def _outage(row: OutageRow) -> Outage:
-    of: Literal["stream", "destination", "engine"] = "stream"
+    of: OutageOf = "stream"
     if row.engine_id is not None:
         of = "engine"
     elif row.destination_id is not None:

@@ -1,7 +1,6 @@
 """From a stream's row, what was observed and its latest sample to what the API shows."""
 
 import hashlib
-import re
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +21,6 @@ from thalweg.features.streams.schemas import (
     Stream,
     StreamDestination,
     StreamError,
-    StreamMode,
     StreamParameter,
     StreamReport,
     StreamSummary,
@@ -56,10 +54,6 @@ from thalweg.live.slots import stream_slot
 
 Definitions = dict[str, StreamParameter]
 STATES = tuple(TableState)
-NAME = r'"(?:[^"]|"")+"'
-STATEMENT = re.compile(rf"ALTER TABLE {NAME}\.{NAME} REPLICA IDENTITY (?:FULL|DEFAULT|USING INDEX {NAME});")
-"""The statement with which engines begin the cure of a table without a replica identity."""
-RUN_AT_SOURCE = re.compile(rf"At the source, run(?: {STATEMENT.pattern})+")
 
 
 def summary_of(row: StreamRow, live: Live, at: datetime) -> StreamSummary:
@@ -158,7 +152,7 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         "capture_engine": engine_ref(row.capture_engine),
         "capture_kind": row.capture_kind,
         "destinations": destinations,
-        "mode": StreamMode.FAN_OUT if len(row.destinations) > 1 else _mode(row, row.destinations),
+        "mode": row.mode,
         "desired_status": DesiredStatus(row.desired_status),
         "status": _status_of(row.observed_status if heard else None),
         "phase": phase,
@@ -183,11 +177,6 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         "updated_at": row.updated_at,
         "etag": etag_of(row.version),
     }
-
-
-def _mode(row: StreamRow, destinations: list[DestinationRow]) -> StreamMode:
-    apart = any(destination.engine_id != row.capture_engine_id for destination in destinations)
-    return StreamMode.PROPAGATION if apart else StreamMode.COMBINED
 
 
 def _observed(row: StreamRow, destination: DestinationRow) -> dict[str, Any]:
@@ -260,7 +249,7 @@ def _destination_fields(row: StreamRow, destination: DestinationRow, live: Live,
         "id": destination.id,
         "database": database_ref(destination.database),
         "engine": engine_ref(destination.engine),
-        "mode": _mode(row, [destination]),
+        "mode": row.mode_to(destination),
         "desired_status": DesiredStatus(destination.desired_status),
         "status": status,
         "phase": phase,
@@ -399,13 +388,8 @@ def _tables(
 
 
 def _trouble(trouble: dict[str, Any] | None) -> TableTrouble | None:
-    return None if trouble is None else TableTrouble.model_validate({**trouble, "sql": _sql_in(trouble["cure"])})
-
-
-def _sql_in(cure: str) -> str | None:
-    """The statements that a cure begins with, one a line. Those behind them are another way to the same end."""
-    found = RUN_AT_SOURCE.match(cure)
-    return None if found is None else "\n".join(STATEMENT.findall(found[0]))
+    """Reports that were stored before engines told its SQL lack it."""
+    return None if trouble is None else TableTrouble.model_validate({**trouble, "sql": trouble.get("cure_sql") or None})
 
 
 def _rule_counts(observed: dict[str, Any], row_rules: list[dict[str, Any]]) -> RuleCounts | None:

@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, Id, Resource
 from thalweg.kernel.row_rules import RowRules, RuledOperation, RuleScope
-from thalweg.kernel.rules import RULES_MAX, TableRef, TableRule
+from thalweg.kernel.rules import RULES_MAX, TablePattern, TableRef
 
 
 class RulesCheckRequest(Body):
@@ -26,12 +26,12 @@ class RulesCheckRequest(Body):
         default=None, description="The engine that captures the stream. Null: the only one."
     )
     row_rules: Annotated[RowRules, Field(min_length=1)]
-    include: Annotated[list[TableRule], Field(max_length=RULES_MAX)] = Field(
+    include: Annotated[list[TablePattern], Field(max_length=RULES_MAX)] = Field(
         default_factory=list,
         description="Patterns of tables, as in the stream's rules. Rules of a schema and global ones are checked "
         "against these tables, beside those that `row_rules` name.",
     )
-    exclude: Annotated[list[TableRule], Field(max_length=RULES_MAX)] = Field(
+    exclude: Annotated[list[TablePattern], Field(max_length=RULES_MAX)] = Field(
         default_factory=list, description="Patterns of tables, as in the stream's rules."
     )
     inserts_only: Annotated[list[TableRef], Field(max_length=RULES_MAX)] = Field(

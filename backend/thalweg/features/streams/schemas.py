@@ -26,6 +26,7 @@ from thalweg.kernel.lifecycle import (
     TroubleKind,
 )
 from thalweg.kernel.models import Body, Id, Name, Resource
+from thalweg.kernel.modes import StreamMode
 from thalweg.kernel.row_rules import RowRules
 from thalweg.kernel.rules import TableRef as TableRef
 from thalweg.kernel.rules import TableRules
@@ -240,7 +241,8 @@ class TableTrouble(Resource):
     cure: str
     since: datetime
     sql: str | None = Field(
-        description="The cure's statements, to be run at the source. Null if none cures it.",
+        description="The cure's statements, one a line, to be run at the source; other ways to the same end are in "
+        "`cure` alone. Null if none cures it, and from older engines.",
         examples=['ALTER TABLE "public"."orders" REPLICA IDENTITY FULL;'],
     )
     renamed_to: RenamedTable | None = Field(description="Its name at the source now.")
@@ -383,15 +385,6 @@ class EngineRef(Resource):
     id: str
     name: str
     state: EngineState
-
-
-class StreamMode(StrEnum):
-    """COMBINED: one engine captures and applies. PROPAGATION: one captures and sends, another receives and applies.
-    FAN_OUT: one capture and one queue for several destinations, each with a backlog of its own."""
-
-    COMBINED = "combined"
-    PROPAGATION = "propagation"
-    FAN_OUT = "fan-out"
 
 
 class StreamReport(Resource):

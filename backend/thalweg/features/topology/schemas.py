@@ -5,6 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from thalweg.kernel.models import Resource
+from thalweg.kernel.modes import StreamMode
 
 
 class NodeKind(StrEnum):
@@ -45,7 +46,9 @@ class TopologyEdge(Resource):
     source: str
     target: str
     kind: EdgeKind
-    mode: str | None = Field(description="combined, or propagation if the destination's path has one.")
+    mode: StreamMode | None = Field(
+        description="combined, or propagation if the destination's path has one. Null on edges to and from databases."
+    )
     stream_id: str
     destination_id: str | None
     lcrs_per_second: float | None

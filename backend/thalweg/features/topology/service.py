@@ -142,7 +142,7 @@ def _edges(
     own = (
         next((part for part in sample.destinations if part.destination_id == destination.id), None) if sample else None
     )
-    mode = "combined" if destination.engine_id == stream.capture_engine_id else "propagation"
+    mode = stream.mode_to(destination)
     names = [link.node_id(stream) for link in links]
     ends = [f"database:{stream.source_id}", *names, f"database:{destination.database_id}"]
     kinds = [EdgeKind.WAL, *[_kind(link) for link in links[:-1]], EdgeKind.SQL]

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.alerting.catalogue import AlertSeverity, RuleId, SubjectType
+from thalweg.alerting.catalogue import AlertRuleId, AlertSeverity, SubjectType
 from thalweg.alerting.conditions import Assessment, Key
 from thalweg.alerting.evaluation import Change
 from thalweg.alerting.lifecycle import AlertState, OpenAlert, Step
@@ -21,7 +21,7 @@ REWRITE_AFTER = timedelta(seconds=15)
 
 
 def key_of(row: AlertRow) -> Key:
-    return (RuleId(row.rule), SubjectType(row.subject_type), row.subject_id, row.part)
+    return (AlertRuleId(row.rule), SubjectType(row.subject_type), row.subject_id, row.part)
 
 
 def open_alert(row: AlertRow) -> OpenAlert:
@@ -30,13 +30,13 @@ def open_alert(row: AlertRow) -> OpenAlert:
 
 async def read_policy(session: AsyncSession, at: datetime) -> Policy:
     overrides = {
-        (RuleId(row.rule), row.stream_id): Override(
+        (AlertRuleId(row.rule), row.stream_id): Override(
             row.enabled, AlertSeverity(row.severity) if row.severity else None, row.hold_seconds, row.thresholds
         )
         for row in await repository.overrides(session)
     }
     silences = [
-        Silence(RuleId(row.rule) if row.rule else None, row.stream_id, row.until)
+        Silence(AlertRuleId(row.rule) if row.rule else None, row.stream_id, row.until)
         for row in await repository.silences(session, at)
     ]
     return Policy(overrides, tuple(silences))
@@ -129,7 +129,7 @@ async def _queue_notices(
         row
         for row in rows
         if row.state == AlertState.FIRING and row.notified_at is None
-        and not policy.silenced(RuleId(row.rule), row.stream_id, at)
+        and not policy.silenced(AlertRuleId(row.rule), row.stream_id, at)
     ]  # fmt: skip
     ended = [row for row in over if row.notified_at is not None]
     if not firing and not ended:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from thalweg.alerting.catalogue import RULES, RuleId
+from thalweg.alerting.catalogue import RULES, AlertRuleId
 from thalweg.db.models import AlertRow, StreamRow
 from thalweg.features.advisor.gathering import Span
 from thalweg.features.advisor.schemas import RunReason, RunScope
@@ -49,7 +49,7 @@ class Snapshots:
             if taken_at is None or row.fired_at - taken_at >= AGAIN_AFTER:
                 request = RunRequest(
                     RunScope(stream_id=row.stream_id, component_id=None, window_seconds=WINDOW_SECONDS),
-                    Span(seconds=WINDOW_SECONDS), RunReason.ALERT, "alert", detail=RULES[RuleId(row.rule)].title,
+                    Span(seconds=WINDOW_SECONDS), RunReason.ALERT, "alert", detail=RULES[AlertRuleId(row.rule)].title,
                 )  # fmt: skip
                 run = await take_run(session, self._resources, request)
                 run_id = (await keep_run(session, run)).id

@@ -11,7 +11,7 @@ import structlog
 from sqlalchemy import inspect
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.alerting.catalogue import RuleId
+from thalweg.alerting.catalogue import AlertRuleId
 from thalweg.alerting.conditions import Key
 from thalweg.alerting.evaluation import Change
 from thalweg.alerting.lifecycle import AlertState, OpenAlert, Step
@@ -105,7 +105,7 @@ class Unstored:
                 row.state, row.resolved_at = AlertState.RESOLVED, at
                 ended.append((change.key, self._alerts.pop(change.key)))
         for key, row in self._alerts.items():
-            silent = policy.silenced(RuleId(row.rule), row.stream_id, at)
+            silent = policy.silenced(AlertRuleId(row.rule), row.stream_id, at)
             if row.state == AlertState.FIRING and row.notified_at is None and not silent:
                 row.notified_at = at
                 self._tell(key, row, NoticeEvent.FIRING, at)

@@ -2066,8 +2066,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Rules
-         * @description All rules, with their meaning, defaults, settings and effective values.
+         * List Alert Rules
+         * @description All alert rules, with their meaning, defaults, settings and effective values.
          */
         get: operations["alert_rules_list"];
         put?: never;
@@ -2087,9 +2087,9 @@ export interface paths {
         };
         get?: never;
         /**
-         * Update Rule
-         * @description Set a rule for all streams. The settings replace the previous ones as a whole; an empty object restores the
-         *     defaults.
+         * Update Alert Rule
+         * @description Set an alert rule for all streams. The settings replace the previous ones as a whole; an empty object restores
+         *     the defaults.
          */
         put: operations["alert_rules_update"];
         post?: never;
@@ -2108,14 +2108,14 @@ export interface paths {
         };
         get?: never;
         /**
-         * Update Stream Rule
-         * @description Set a rule for one stream.
+         * Update Alert Rule Of Stream
+         * @description Set an alert rule for one stream.
          */
         put: operations["alert_rules_update_stream"];
         post?: never;
         /**
-         * Delete Stream Rule
-         * @description Delete a stream's own settings of a rule: those for all streams apply again.
+         * Delete Alert Rule Of Stream
+         * @description Delete a stream's own settings of an alert rule: those for all streams apply again.
          */
         delete: operations["alert_rules_delete_stream"];
         options?: never;
@@ -2138,7 +2138,7 @@ export interface paths {
         put?: never;
         /**
          * Create Silence
-         * @description Suppress notices for a while, by rule and stream.
+         * @description Suppress notices for a while, by alert rule and stream.
          */
         post: operations["alert_silences_create"];
         delete?: never;
@@ -2765,7 +2765,7 @@ export interface components {
         Alert: {
             /** Id */
             id: string;
-            rule: components["schemas"]["RuleId"];
+            rule: components["schemas"]["AlertRuleId"];
             /** Title */
             title: string;
             severity: components["schemas"]["AlertSeverity"];
@@ -3013,9 +3013,12 @@ export interface components {
          * @enum {string}
          */
         AlertResolution: "cleared" | "not_applicable";
-        /** AlertRule */
+        /**
+         * AlertRule
+         * @description A condition that raises alerts. It has nothing to do with the rules of a stream's tables.
+         */
         AlertRule: {
-            id: components["schemas"]["RuleId"];
+            id: components["schemas"]["AlertRuleId"];
             /** Title */
             title: string;
             /** Meaning */
@@ -3038,6 +3041,11 @@ export interface components {
             /** Etag */
             etag: string;
         };
+        /**
+         * AlertRuleId
+         * @enum {string}
+         */
+        AlertRuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "staging_limit" | "archive_lag" | "backlog_full" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "database_unreachable" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
         /**
          * AlertRuleSettings
          * @description Differences from the defaults. A field that is missing or null has the value of the next wider scope.
@@ -3082,7 +3090,7 @@ export interface components {
         AlertSilence: {
             /** Id */
             id: string;
-            rule: components["schemas"]["RuleId"] | null;
+            rule: components["schemas"]["AlertRuleId"] | null;
             /** Stream Id */
             stream_id: string | null;
             /** Stream Name */
@@ -3107,8 +3115,8 @@ export interface components {
          * @description Suppresses notices. Alerts continue to be shown; those that still fire at its end are notified then.
          */
         AlertSilenceCreate: {
-            /** @description Null: every rule. */
-            rule?: components["schemas"]["RuleId"] | null;
+            /** @description Null: every alert rule. */
+            rule?: components["schemas"]["AlertRuleId"] | null;
             /**
              * Stream Id
              * @description Null: every stream, and alerts that concern no stream.
@@ -5126,13 +5134,7 @@ export interface components {
             stream_id: string;
             /** Component Id */
             component_id: string | null;
-            /**
-             * Code
-             * @example apply_missing_index
-             * @example apply_lock_contention
-             * @example network_limit
-             */
-            code: string;
+            code: components["schemas"]["FindingCode"];
             severity: components["schemas"]["FindingSeverity"];
             /**
              * Is Cause
@@ -5161,6 +5163,13 @@ export interface components {
              */
             cures: components["schemas"]["Cure"][];
         };
+        /**
+         * FindingCode
+         * @description The catalogue explains each (advisor/findings/catalogue.py, docs/reference/findings.md). UNKNOWN: a finding of a
+         *     stored run that another version took.
+         * @enum {string}
+         */
+        FindingCode: "aborted" | "apply_commit_order" | "apply_coordinator_cpu" | "apply_data_layer_missing" | "apply_data_layer_off" | "apply_dependency_chain" | "apply_disk_reads" | "apply_lock_contention" | "apply_missing_index" | "apply_network" | "apply_parallelism" | "apply_reader_cpu" | "apply_slow_flush" | "apply_small_groups" | "apply_spill" | "apply_standby" | "apply_standstill" | "apply_tiny_transactions" | "apply_trigger" | "archive_lags" | "capture_cpu" | "capture_decode" | "capture_network" | "capture_shipment" | "destination_down" | "engine_down" | "engine_trouble" | "full_backlog" | "full_backlog_elsewhere" | "link_down" | "network_limit" | "network_window" | "parking" | "receiver_cpu" | "sender_cpu" | "source_down" | "source_idle" | "staging_full" | "start_blocked" | "wal_images" | "unknown";
         /**
          * FindingSeverity
          * @enum {string}
@@ -7124,7 +7133,10 @@ export interface components {
          * @enum {string}
          */
         RowOperation: "INSERT" | "UPDATE" | "DELETE";
-        /** RowRule */
+        /**
+         * RowRule
+         * @description Decides whether a row or change of a table is replicated.
+         */
         RowRule: {
             /**
              * Name
@@ -7217,11 +7229,6 @@ export interface components {
              */
             at_engine_because: string | null;
         };
-        /**
-         * RuleId
-         * @enum {string}
-         */
-        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "staging_limit" | "archive_lag" | "backlog_full" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "database_unreachable" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
         /** RuleOutcome */
         RuleOutcome: {
             /**
@@ -7349,12 +7356,12 @@ export interface components {
              * Include
              * @description Patterns of tables, as in the stream's rules. Rules of a schema and global ones are checked against these tables, beside those that `row_rules` name.
              */
-            include?: components["schemas"]["TableRule"][];
+            include?: components["schemas"]["TablePattern"][];
             /**
              * Exclude
              * @description Patterns of tables, as in the stream's rules.
              */
-            exclude?: components["schemas"]["TableRule"][];
+            exclude?: components["schemas"]["TablePattern"][];
             /**
              * Inserts Only
              * @description Tables, as in the stream's rules, of which no rule sees updates and deletes.
@@ -7543,8 +7550,7 @@ export interface components {
              * @description Title of the highest ranked finding that is a cause; null: none is.
              */
             top_finding: string | null;
-            /** Top Finding Code */
-            top_finding_code: string | null;
+            top_finding_code: components["schemas"]["FindingCode"] | null;
             /**
              * Path Name
              * @description “stream → destination”: how it is called everywhere.
@@ -9281,6 +9287,23 @@ export interface components {
          * @enum {string}
          */
         TableName: "component" | "component_link" | "component_stat" | "database" | "path_bottleneck" | "path_stat";
+        /**
+         * TablePattern
+         * @description Matches tables by the names of schema and table: `*` stands for any characters, `?` for one; case matters.
+         */
+        TablePattern: {
+            /**
+             * Schema
+             * @example public
+             */
+            schema: string;
+            /**
+             * Table
+             * @default *
+             * @example orders_*
+             */
+            table: string;
+        };
         /** TablePreview */
         TablePreview: {
             /** Tables */
@@ -9362,31 +9385,15 @@ export interface components {
             table: string;
         };
         /**
-         * TableRule
-         * @description Matches schema and table by name: `*` stands for any characters, `?` for one; case matters.
-         */
-        TableRule: {
-            /**
-             * Schema
-             * @example public
-             */
-            schema: string;
-            /**
-             * Table
-             * @default *
-             * @example orders_*
-             */
-            table: string;
-        };
-        /**
          * TableRules
-         * @description A table is replicated when an include pattern matches it and no exclude pattern does.
+         * @description A stream's table rules: the tables that it replicates, and what becomes of their rows, columns and names. A table
+         *     is replicated when an include pattern matches it and no exclude pattern does.
          */
         TableRules: {
             /** Include */
-            include: components["schemas"]["TableRule"][];
+            include: components["schemas"]["TablePattern"][];
             /** Exclude */
-            exclude?: components["schemas"]["TableRule"][];
+            exclude?: components["schemas"]["TablePattern"][];
             /**
              * Inserts Only
              * @description Tables, by their exact names, of which only inserts and truncates are replicated; their updates and deletes stay at the source. This makes it possible to replicate a table whose rows nothing identifies.
@@ -9449,7 +9456,7 @@ export interface components {
             since: string;
             /**
              * Sql
-             * @description The cure's statements, to be run at the source. Null if none cures it.
+             * @description The cure's statements, one a line, to be run at the source; other ways to the same end are in `cure` alone. Null if none cures it, and from older engines.
              * @example ALTER TABLE "public"."orders" REPLICA IDENTITY FULL;
              */
             sql: string | null;
@@ -9585,11 +9592,8 @@ export interface components {
             /** Target */
             target: string;
             kind: components["schemas"]["EdgeKind"];
-            /**
-             * Mode
-             * @description combined, or propagation if the destination's path has one.
-             */
-            mode: string | null;
+            /** @description combined, or propagation if the destination's path has one. Null on edges to and from databases. */
+            mode: components["schemas"]["StreamMode"] | null;
             /** Stream Id */
             stream_id: string;
             /** Destination Id */
@@ -21039,7 +21043,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: components["schemas"]["AlertFilter"];
-                rule?: components["schemas"]["RuleId"] | null;
+                rule?: components["schemas"]["AlertRuleId"] | null;
                 stream_id?: string | null;
                 subject_id?: string | null;
                 /** @description Items per page. */
@@ -21247,7 +21251,7 @@ export interface operations {
                 "If-Match"?: string | null;
             };
             path: {
-                rule: components["schemas"]["RuleId"];
+                rule: components["schemas"]["AlertRuleId"];
             };
             cookie?: never;
         };
@@ -21363,7 +21367,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                rule: components["schemas"]["RuleId"];
+                rule: components["schemas"]["AlertRuleId"];
                 stream_id: string;
             };
             cookie?: never;
@@ -21462,7 +21466,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                rule: components["schemas"]["RuleId"];
+                rule: components["schemas"]["AlertRuleId"];
                 stream_id: string;
             };
             cookie?: never;

@@ -8,6 +8,7 @@ import { serversOf } from "@/lib/address";
 import { severityInWords } from "@/lib/advisor";
 import { exact } from "@/lib/format";
 import { CopyBlock } from "@/ui/copy-block";
+import { HelpLink } from "@/ui/help-link";
 import { useNarrow } from "@/ui/narrow";
 import { ToneBadge } from "@/ui/tone";
 import { EvidenceTable } from "./evidence-table";
@@ -66,6 +67,7 @@ function FindingItem({ finding, path, cureActions }: FindingItemProps) {
               causes the bottleneck
             </Text>
           )}
+          <HelpLink help="reference/findings" entry={finding.code} about={`“${finding.title}”`} />
         </Group>
         {path && (
           <Text size="xs" fw={600}>

@@ -37,7 +37,13 @@ export function repeatsError(verdict: Verdict, stream: Stream, destination: Stre
   return OF_ERRORS.includes(verdict) && errorPlace(stream, destination) !== null;
 }
 
-const CODES = ["aborted", "destination_down", "source_down", "link_down", "engine_trouble"];
+const CODES: readonly Finding["code"][] = [
+  "aborted",
+  "destination_down",
+  "source_down",
+  "link_down",
+  "engine_trouble",
+];
 
 /** As a finding; one with SQL has a cure that the head lacks. */
 export function findingRepeatsError({ code, cures }: Finding): boolean {

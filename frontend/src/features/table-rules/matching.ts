@@ -1,6 +1,6 @@
 // Table rules as the API reads them: `*` any characters, `?` one, case matters; a table is replicated when an include
 // pattern matches it and no exclude pattern does. The API's preview decides; this gives the picker its immediate answer.
-import type { ScopedRules, TableRule, TableRules } from "@/api/types";
+import type { ScopedRules, TablePattern, TableRules } from "@/api/types";
 import { isComplete, withoutRename } from "./renames";
 import { isSamePlace, ofTable, type RulePlace, type TableName } from "./rule-scopes";
 import { withTransformations } from "./transformation-drafts";
@@ -29,7 +29,7 @@ export function patternMatches(pattern: string, name: string): boolean {
   return p === wanted.length;
 }
 
-export function ruleMatches(rule: TableRule, { schema, table }: TableName): boolean {
+export function ruleMatches(rule: TablePattern, { schema, table }: TableName): boolean {
   return patternMatches(rule.schema, schema) && patternMatches(rule.table ?? "*", table);
 }
 
@@ -38,7 +38,7 @@ export function isSelected(rules: TableRules, table: TableName): boolean {
   return rules.include.some((rule) => ruleMatches(rule, table));
 }
 
-const names = (rule: TableRule, { schema, table }: TableName) =>
+const names = (rule: TablePattern, { schema, table }: TableName) =>
   rule.schema === schema && rule.table === table;
 
 /** The rules with one table switched: an exact rule comes or goes, patterns stay as they are. */
@@ -67,7 +67,7 @@ export function toggled(rules: TableRules, table: TableName): TableRules {
 
 /** Rules as they are sent: what is not filled in yet is left out. */
 export function completeRules(rules: TableRules): TableRules {
-  const filled = (rule: TableRule) => rule.schema !== "" && rule.table !== "";
+  const filled = (rule: TablePattern) => rule.schema !== "" && rule.table !== "";
   const renames = (rules.renames ?? []).filter(isComplete);
   const complete = { include: rules.include.filter(filled), exclude: (rules.exclude ?? []).filter(filled) };
   return {
@@ -104,7 +104,7 @@ export function withRowRules(rules: TableRules, place: RulePlace, own: ScopedRul
   return { ...rules, row_rules: own ? [...others, own] : others };
 }
 
-const wholeSchema = (schema: string, rule: TableRule) =>
+const wholeSchema = (schema: string, rule: TablePattern) =>
   rule.schema === schema && (rule.table ?? "*") === "*";
 
 /** Whether a rule of its own includes all tables of a schema. */

@@ -1,6 +1,6 @@
 import { ActionIcon, Box, Button, Group, Stack, Text, TextInput, Title } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
-import type { TableRule, TableRules } from "@/api/types";
+import type { TablePattern, TableRules } from "@/api/types";
 
 interface RuleEditorProps {
   rules: TableRules;
@@ -34,12 +34,12 @@ export function RuleEditor({ rules, onChange }: RuleEditorProps) {
 interface RuleListProps {
   title: "Include" | "Exclude";
   description: string;
-  rules: TableRule[];
-  onChange: (rules: TableRule[]) => void;
+  rules: TablePattern[];
+  onChange: (rules: TablePattern[]) => void;
 }
 
 function RuleList({ title, description, rules, onChange }: RuleListProps) {
-  const replace = (index: number, rule: TableRule) =>
+  const replace = (index: number, rule: TablePattern) =>
     onChange(rules.map((kept, at) => (at === index ? rule : kept)));
   return (
     <Box component="section" aria-label={`${title} patterns`}>

@@ -36,7 +36,7 @@ export function AlertsPage() {
       <PageHeader
         title="Alerts"
         beside={<HelpLink help="guides/alerts" about="alerts" />}
-        description="Alerts, the rules that raise them, and the channels that report them."
+        description="Alerts, the alert rules that raise them, and the channels that report them."
         actions={<RestCallButton calls={[{ method: "GET", path: reads[tab] ?? "/api/v1/alerts" }]} />}
       />
       {counts?.outdated && (

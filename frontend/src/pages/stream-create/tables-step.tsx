@@ -50,7 +50,7 @@ export function TablesStep(props: TablesStepProps) {
   return (
     <Grid gap="md">
       <Grid.Col span={{ base: 12, md: 4 }}>
-        <Panel title="Rules">
+        <Panel title="Table patterns">
           {tables.data && <SchemaChips tables={tables.data} rules={rules} onChange={onChange} />}
           <RuleEditor rules={rules} onChange={onChange} />
         </Panel>

@@ -24,7 +24,7 @@ export function DestinationRules({ stream, mayAct }: DestinationRulesProps) {
   if (stream.destinations.length === 1 && ruled.length === 0) return null;
   const destination = stream.destinations.find(({ id }) => id === edited);
   return (
-    <Panel title="Rules of the destinations">
+    <Panel title="Row rules of the destinations">
       <Stack gap="sm">
         {stream.destinations.map(({ id, database, desired_status, row_rules, rule_counts }) => (
           <Stack key={id} gap={4}>

@@ -4,7 +4,7 @@ import { IconPencil } from "@tabler/icons-react";
 import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { useUpdateStream } from "@/api/streams";
-import type { Stream, TableRule, TableRules } from "@/api/types";
+import type { Stream, TablePattern, TableRules } from "@/api/types";
 import { CheckedRequest } from "@/features/preflight/checked-request";
 import { useConsents } from "@/features/preflight/use-consents";
 import { InsertsOnly } from "@/features/table-rules/inserts-only";
@@ -29,7 +29,7 @@ import { ProblemAlert } from "@/ui/problem-alert";
 export function StreamRules({ stream, mayAct }: { stream: Stream; mayAct: boolean }) {
   const [editing, setEditing] = useState(false);
   const { rules } = stream;
-  const pattern = ({ schema, table }: TableRule) => `${schema}.${table ?? "*"}`;
+  const pattern = ({ schema, table }: TablePattern) => `${schema}.${table ?? "*"}`;
   const lines = [
     ["Include", rules.include.map(pattern)],
     ["Exclude", (rules.exclude ?? []).map(pattern)],
