@@ -272,7 +272,8 @@ base::Result<void> Stream::accept_table(const std::string& destination, const co
   THALWEG_ASSIGN(const control::Delivery delivery, desired_of(destination));
   THALWEG_TRY(accept_partitions(delivery, table, abandon_));
   memory_of(destination).tables.refresh();
-  return retry(destination);
+  start_over(destination);  // it may still run, and have read of the trouble already, for which it is about to stop
+  return {};
 }
 
 // A direct destination starts over together with its capture or receiver.

@@ -80,6 +80,26 @@ bool is_captured_as(const TableRecords& records, const TableName& name, uint32_t
   return record != records.end() && record->second.identity.relation == relation;
 }
 
+bool has_leaf(const TableIdentity& identity, uint32_t relation) {
+  return std::ranges::find(identity.leaves, relation, &Leaf::relation) != identity.leaves.end();
+}
+
+// Tables that have become partitions of another table of the stream since the last look, each with that one: their rows
+// come as its rows.
+std::map<TableName, TableName> absorbed_tables(const TableRecords& records, const SourceTables& now) {
+  std::map<TableName, TableName> absorbed;
+  for (const auto& [whole, record] : records) {
+    const SourceTable* const table = now.find(record.identity.relation);
+    if (table == nullptr) continue;
+    for (const auto& [part, other] : records) {
+      const uint32_t relation = other.identity.relation;
+      const bool has_come = has_leaf(table->now, relation) && !has_leaf(record.identity, relation);
+      if (part != whole && has_come) absorbed.emplace(part, whole);
+    }
+  }
+  return absorbed;
+}
+
 }  // namespace
 
 bool waits_for_resolution(const TableRecord& record) {
@@ -94,6 +114,7 @@ std::vector<WatchedTable> to_watch(const TableRecords& records) {
 
 RecordChanges compare(TableRecords& records, const SourceTables& now, base::UnixMicros at) {
   RecordChanges changes;
+  const std::map<TableName, TableName> absorbed = absorbed_tables(records, now);
   for (auto& [name, record] : records) {
     if (record.copy_again) continue;
     // Nothing stores it: it is found anew at each look, and began when it was found first.
@@ -111,6 +132,13 @@ RecordChanges compare(TableRecords& records, const SourceTables& now, base::Unix
       trouble->now = {};
       trouble->cure = {};
       trouble->cure_sql = {};
+    }
+    if (const auto whole = absorbed.find(name); whole != absorbed.end()) {
+      trouble.emplace();
+      trouble->reason = fmt::format(
+          "{} is a partition of {} at the source now: its rows come as that "
+          "table's, and nothing comes for {} any more.",
+          name.quoted(), whole->second.quoted(), name.quoted());
     }
     const bool is_as_captured = !trouble || trouble->kind == TroubleKind::unidentified;
     if (is_as_captured && !record.trouble) {

@@ -192,9 +192,14 @@ base::Result<void> DestinationSchema::empty_table(const TableName& table) {
                                    "AND k.confrelid = to_regclass($1) AND k.conrelid <> k.confrelid)",
                                    {table.quoted()}));
   // TRUNCATE refuses a table that others reference, whatever their rows.
+  // Tables that inherit from it are others, and stay as they are.
+  THALWEG_ASSIGN(
+      const pg::Rows kind,
+      connection_.query("SELECT relkind = 'p' FROM pg_catalog.pg_class WHERE oid = to_regclass($1)", {table.quoted()}));
+  const std::string rows = (kind.size() > 0 && kind.boolean(0, 0) ? "" : "ONLY ") + table.quoted();
   THALWEG_TRY(connection_.script(referenced.boolean(0, 0)
-                                     ? "SET LOCAL session_replication_role = replica; DELETE FROM " + table.quoted()
-                                     : "TRUNCATE " + table.quoted()));
+                                     ? "SET LOCAL session_replication_role = replica; DELETE FROM " + rows
+                                     : "TRUNCATE " + rows));
   return {};
 }
 

@@ -73,6 +73,8 @@ struct TableMetadata {
   int64_t destination_version = 0;  // destination_version.h; read before everything else
   std::string quoted_name;
   bool is_partitioned = false;
+  // Without those of tables that inherit from it: they are tables of their own. For all statements but INSERT and COPY.
+  std::string own_rows() const { return (is_partitioned ? "" : "ONLY ") + quoted_name; }
   // Triggers enabled ALWAYS or REPLICA, which fire for applied changes and see each row of them. Internal ones count.
   bool has_triggers = false;
   std::vector<Column> columns;

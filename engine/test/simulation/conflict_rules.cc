@@ -46,9 +46,9 @@ void ConflictRules::write(control::StreamParameters& parameters) const {
       definition.schema = "public";
       definition.table = shapes()[static_cast<size_t>(handler.table)].name;
     }
-    definition.action = handler.action == Action::overwrite ? control::HandlerAction::overwrite
-                        : handler.action == Action::discard ? control::HandlerAction::discard
-                                                            : control::HandlerAction::error;
+    definition.action = handler.action == Action::overwrite ? telemetry::ConflictAction::overwrite
+                        : handler.action == Action::discard ? telemetry::ConflictAction::discard
+                                                            : telemetry::ConflictAction::error;
     parameters.conflict_handlers.push_back(definition);
   }
   for (size_t table = 0; table < shapes().size(); ++table) {

@@ -60,7 +60,7 @@ bool read_object(StatementText& text, int table, const std::vector<Parameter>& p
 Outcome DestinationSession::conflict_statement(const std::string& sql, const Parameters& parameters, bool& known) {
   const auto is = [&](const char* beginning) { return sql.starts_with(beginning); };
   if (is("SELECT shown.place, ")) return look_up(sql, parameters);
-  if (is("SELECT") && sql.ends_with(" FOR UPDATE") && sql.contains(" FROM \"public\".")) {
+  if (is("SELECT") && sql.ends_with(" FOR UPDATE") && sql.contains(" FROM ONLY \"public\".")) {
     return lock_and_compare(sql, parameters);
   }
   if (is("INSERT INTO thalweg.conflict_log (")) return log_conflict(sql, parameters);
@@ -74,7 +74,7 @@ Outcome DestinationSession::conflict_statement(const std::string& sql, const Par
 Outcome DestinationSession::look_up(const std::string& sql, const Parameters& parameters) {
   StatementText text(sql);
   RowStatement statement;
-  bool is_known = text.skip_past(" AS thalweg_rows FROM ");
+  bool is_known = text.skip_past(" AS thalweg_rows FROM ONLY ");
   if (is_known) statement.table = text.table();
   is_known = is_known && statement.table >= 0 && text.skip(" AS thalweg_row WHERE ") &&
              parse_condition(text, statement) && text.skip(" LIMIT 1) AS found, ");
@@ -104,11 +104,11 @@ Outcome DestinationSession::look_up(const std::string& sql, const Parameters& pa
   return rows({});
 }
 
-// SELECT "a" IS NOT DISTINCT FROM $2, ... FROM "public"."account" WHERE "id" = $1 FOR UPDATE
+// SELECT "a" IS NOT DISTINCT FROM $2, ... FROM ONLY "public"."account" WHERE "id" = $1 FOR UPDATE
 Outcome DestinationSession::lock_and_compare(const std::string& sql, const Parameters& parameters) {
-  const size_t from = sql.find(" FROM \"public\".");
+  const size_t from = sql.find(" FROM ONLY \"public\".");
   StatementText text(std::string_view(sql).substr(from));
-  text.skip(" FROM ");
+  text.skip(" FROM ONLY ");
   RowStatement statement;
   statement.table = text.table();
   bool is_known = statement.table >= 0 && text.skip(" WHERE ") && parse_condition(text, statement) &&

@@ -19,7 +19,7 @@ std::optional<size_t> column_of(int table, const std::string& name) {
 // "a" = $1 AND "b" IS NOT DISTINCT FROM $2 AND ..., or for tables without a key ctid = (SELECT ctid FROM t WHERE ("a" =
 // $1 OR ("a" IS NULL AND $1 IS NULL)) AND ... LIMIT 1)
 bool parse_condition(StatementText& text, RowStatement& statement) {
-  const bool by_place = text.skip("ctid = (SELECT ctid FROM ");
+  const bool by_place = text.skip("ctid = (SELECT ctid FROM ONLY ");
   if (by_place && (text.table() != statement.table || !text.skip(" WHERE "))) return false;
   do {
     const bool with_null = text.skip("(");
@@ -154,10 +154,10 @@ std::optional<RowStatement> parse_row_statement(const std::string& sql) {
   bool known = false;
   if (text.skip("INSERT INTO ")) {
     known = parse_insert(text, statement);
-  } else if (text.skip("UPDATE ")) {
+  } else if (text.skip("UPDATE ONLY ")) {
     statement.kind = RowStatement::Kind::update;
     known = parse_update(text, statement);
-  } else if (text.skip("DELETE FROM ")) {
+  } else if (text.skip("DELETE FROM ONLY ")) {
     statement.kind = RowStatement::Kind::remove;
     known = parse_remove(text, statement);
   }
@@ -197,6 +197,7 @@ std::vector<std::string> parse_table_names(const std::string& list) {
   std::vector<std::string> names;
   StatementText text(list);
   while (!text.at_end()) {
+    text.skip("ONLY ");
     text.name();
     if (!text.skip(".")) break;
     names.push_back(text.name());

@@ -1,5 +1,7 @@
 #include "apply/applier/group_executor.h"
 
+#include "apply/applier/truncation_note.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +22,6 @@ using metadata::TableMetadata;
 namespace {
 
 constexpr size_t kStatementsPerSyncMax = 500;  // so that a failure is noticed early in a large transaction
-constexpr size_t kTruncationsMax = 64;         // of a table that are noted
 constexpr size_t kBatchesKept = 256;           // empty, with their memory
 constexpr size_t kBatchRowsMax = 20'000;       // rows merged at a time, whatever the group's size
 const std::string kSavepoint = "SAVEPOINT thalweg_rows";
@@ -40,16 +41,6 @@ StatementFailure order_conflict(const TableMetadata& table, const std::byte* fra
           .missing_row = false,
           .frame = lcr::copy_of(frame),
           .table = &table};
-}
-
-// A new file of a partition is no trouble where its table was truncated as a whole: who watches the source's catalogs
-// finds there by which transaction it came (docs/decisions/table-identity.md). Only the newest are needed.
-std::string truncation_note(const metadata::SourceTable& source, base::Xid xid, base::Lsn commit_lsn) {
-  return fmt::format(
-      "UPDATE thalweg.stream_table SET truncations = CASE WHEN pg_catalog.jsonb_array_length(truncations) >= {} THEN "
-      "truncations - 0 ELSE truncations END || pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_array({}::bigint, "
-      "'{}')) WHERE stream_id = '{}' AND identity->'relation' = '{}'",
-      kTruncationsMax, xid.value, base::to_string(commit_lsn), source.recorded_by, source.description.relation.value);
 }
 
 // The changes behind the statements of a sync: a change may be none, one or several.
@@ -141,7 +132,7 @@ base::Result<void> GroupExecutor::send_truncate(const Transaction& transaction, 
     }
     THALWEG_ASSIGN(const TableMetadata* const table, tables_.find(*source));
     if (is_copied(*table, transaction)) continue;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", table->quoted_name);
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", table->own_rows());
     count(*table, transaction, FrameKind::truncate);
     if (table->is_partitioned && !source->recorded_by.empty()) {
       const base::Xid xid = frame.subxid() ? frame.subxid() : transaction.xid;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "apply/applier/truncation_note.h"
 #include "apply/parked_failure.h"
 #include "apply/ranges.h"
 #include "apply/transaction_frames.h"
@@ -50,6 +51,16 @@ void add_tables(const Transaction& transaction, const lcr::FrameView& frame,
   for (const base::RelationId relation : frame.truncated_relations()) add(transaction.tables.latest(relation));
 }
 
+// It is in the queue: the source's partitions with other files are no trouble of their own.
+void add_truncations(const Transaction& transaction, const lcr::FrameView& frame, std::vector<std::string>& notes) {
+  const base::Xid xid = frame.subxid() ? frame.subxid() : transaction.xid;
+  for (const base::RelationId relation : frame.truncated_relations()) {
+    const metadata::SourceTable* const source = transaction.tables.latest(relation);
+    if (source == nullptr || source->recorded_by.empty()) continue;
+    notes.push_back(truncation_note(*source, xid, transaction.commit_lsn));
+  }
+}
+
 }  // namespace
 
 std::vector<std::byte> encode_hashes(std::span<const uint64_t> hashes) {
@@ -70,11 +81,13 @@ std::vector<uint64_t> decode_hashes_hex(std::string_view text) {
 base::Result<std::optional<StatementFailure>> park(DestinationSession& session, const std::string& stream_id,
                                                    const Transaction& transaction, const base::Error& why) {
   std::vector<const metadata::SourceTable*> tables;
+  std::vector<std::string> truncations;
   {
     TransactionFrames frames(transaction);
     THALWEG_TRY(frames.for_each(
         [&](const lcr::FrameView& frame) -> base::Result<void> {
           add_tables(transaction, frame, tables);
+          if (frame.kind() == lcr::FrameKind::truncate) add_truncations(transaction, frame, truncations);
           return {};
         },
         []() -> base::Result<void> { return {}; }));
@@ -110,6 +123,7 @@ base::Result<std::optional<StatementFailure>> park(DestinationSession& session, 
                               binary(parent_hashes),
                               binary(referenced_hashes)};
   THALWEG_TRY(session.run(session.prepared(kInsert, kInsertTypes), parameters, {.rows = 1}));
+  for (const std::string& note : truncations) THALWEG_TRY(session.run(note));
 
   // The tables' descriptions first: the queue entry has to be readable by itself.
   std::vector<std::byte> chunk;

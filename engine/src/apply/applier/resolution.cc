@@ -102,14 +102,14 @@ class Maker {
     std::string kept = "0";
     if (!always_writes_) {
       const std::string wins = wins_.empty() ? "false" : wins_;
-      kept = fmt::format("(SELECT pg_catalog.count(*) FROM {} AS t WHERE {} AND NOT ({}))", table_.quoted_name,
+      kept = fmt::format("(SELECT pg_catalog.count(*) FROM {} AS t WHERE {} AND NOT ({}))", table_.own_rows(),
                          condition, wins);
       condition += fmt::format(" AND ({})", wins);
     }
     made_.sql = fmt::format(
         "WITH written AS (UPDATE {} AS t SET {}{} WHERE {} RETURNING 1) SELECT (SELECT pg_catalog.count(*) FROM "
         "written), {}",
-        table_.quoted_name, assignments_, rows_, condition, kept);
+        table_.own_rows(), assignments_, rows_, condition, kept);
     return std::move(made_);
   }
 

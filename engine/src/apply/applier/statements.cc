@@ -41,7 +41,7 @@ class Builder {
     const std::string condition = same_row();
     const char* const place = table_.is_partitioned ? "(tableoid, ctid)" : "ctid";
     const char* const places = table_.is_partitioned ? "tableoid, ctid" : "ctid";
-    return fmt::format("{} = (SELECT {} FROM {} WHERE {} LIMIT 1)", place, places, table_.quoted_name, condition);
+    return fmt::format("{} = (SELECT {} FROM {} WHERE {} LIMIT 1)", place, places, table_.own_rows(), condition);
   }
 
   // The columns of `compared` are as in the old row: `before` stands before each.
@@ -179,7 +179,7 @@ Statement make_update(const TableMetadata& table, const ColumnMask& came, const 
     condition += fmt::format(" AND {} = {}", table.columns[column].quoted_name, builder.parameter(column, false));
   }
   condition += builder.unchanged(compared);
-  return builder.finish(fmt::format("UPDATE {} SET {} WHERE {}", table.quoted_name, assignments, condition));
+  return builder.finish(fmt::format("UPDATE {} SET {} WHERE {}", table.own_rows(), assignments, condition));
 }
 
 // Whether an update may change a column that UPDATE cannot assign.
@@ -198,7 +198,7 @@ Statement make_replacement(const TableMetadata& table, const ColumnMask& came, c
   Builder builder(table, false);
   std::string condition = builder.equal_identity();
   condition += builder.unchanged(compared);
-  prelude = fmt::format("gone AS (DELETE FROM {} WHERE {} RETURNING *)", table.quoted_name, condition);
+  prelude = fmt::format("gone AS (DELETE FROM {} WHERE {} RETURNING *)", table.own_rows(), condition);
   std::string values;
   for (uint16_t column = 0; column < table.columns.size(); ++column) {
     if (!table.columns[column].written) continue;
@@ -243,7 +243,7 @@ Statement make_set_change(const TableMetadata& table, const ColumnMask& came, co
         " AND " + Builder::unchanged_value(described, "t." + described.quoted_name, fmt::format("s.o{}", column));
   }
   if (!update) {
-    return builder.finish(fmt::format("DELETE FROM {} AS t USING unnest({}) AS s({}) WHERE {}", table.quoted_name,
+    return builder.finish(fmt::format("DELETE FROM {} AS t USING unnest({}) AS s({}) WHERE {}", table.own_rows(),
                                       arrays, names, condition));
   }
   for (const uint16_t column : assigned_columns(table, came, false)) {
@@ -255,7 +255,7 @@ Statement make_set_change(const TableMetadata& table, const ColumnMask& came, co
     add(column, "v");
     condition += fmt::format(" AND t.{} = s.v{}", table.columns[column].quoted_name, column);
   }
-  return builder.finish(fmt::format("UPDATE {} AS t SET {} FROM unnest({}) AS s({}) WHERE {}", table.quoted_name,
+  return builder.finish(fmt::format("UPDATE {} AS t SET {} FROM unnest({}) AS s({}) WHERE {}", table.own_rows(),
                                     assignments, arrays, names, condition));
 }
 
@@ -263,7 +263,7 @@ Statement make_remove(const TableMetadata& table, const ColumnMask& compared) {
   Builder builder(table, false);
   std::string condition = builder.equal_identity();
   condition += builder.unchanged(compared);
-  return builder.finish(fmt::format("DELETE FROM {} WHERE {}", table.quoted_name, condition));
+  return builder.finish(fmt::format("DELETE FROM {} WHERE {}", table.own_rows(), condition));
 }
 
 Statement make_remove_if_moved(const TableMetadata& table) {
@@ -271,7 +271,7 @@ Statement make_remove_if_moved(const TableMetadata& table) {
   const std::string old_row = builder.equal_key(true);
   const std::string new_row = builder.equal_key(false);
   return builder.finish(fmt::format("DELETE FROM {0} WHERE {1} AND EXISTS (SELECT FROM {0} WHERE {2})",
-                                    table.quoted_name, old_row, new_row));
+                                    table.own_rows(), old_row, new_row));
 }
 
 }  // namespace
@@ -335,7 +335,7 @@ Statement make_lookup(const TableMetadata& table, std::span<const uint16_t> by, 
       "SELECT shown.place, {}, found.thalweg_rows FROM (SELECT thalweg_row, pg_catalog.count(*) OVER () AS "
       "thalweg_rows FROM {} AS thalweg_row WHERE {} LIMIT 1) AS found, LATERAL (VALUES {}) AS shown (place, "
       "shown_text)",
-      shown_text("shown.shown_text", characters_max), table.quoted_name, condition, values));
+      shown_text("shown.shown_text", characters_max), table.own_rows(), condition, values));
 }
 
 Statement make_lock(const TableMetadata& table, const ColumnMask& compared) {
@@ -343,7 +343,7 @@ Statement make_lock(const TableMetadata& table, const ColumnMask& compared) {
   const std::string condition = builder.equal_key(true);
   const std::string values = builder.unchanged(compared, ", ");
   return builder.finish(fmt::format("SELECT{} FROM {} WHERE {} FOR UPDATE", values.empty() ? "" : values.substr(1),
-                                    table.quoted_name, condition));
+                                    table.own_rows(), condition));
 }
 
 std::string make_copy(const TableMetadata& table) {
