@@ -55,7 +55,7 @@ def test_a_partition_is_truncated_behind_its_table_in_one_transaction(scene: Sce
 
 
 def test_a_partition_comes_and_is_truncated_in_one_transaction(scene: Scene) -> None:
-    """Its file is the first one that a look sees: nothing there says that it had rows. The engine is killed behind it."""
+    """Its file is the first one that a look sees: nothing there says that it had rows. The engine is killed."""
     scene.run_at_source(EVENTS)
     scene.start_stream([("public", "event")])
     scene.at_destination(THIRD)
@@ -92,7 +92,7 @@ def test_accepted_before_the_stream_has_stopped(scene: Scene, pause: float) -> N
     scene.at_destination("TRUNCATE event_1")
     time.sleep(pause)
     resolve(scene, "event", "accept")
-    scene.engine.wait_status(scene.stream, lambda found: found["status"] == "ENABLED" and found["phase"] == "REPLICATING",
+    scene.engine.wait_status(scene.stream, lambda found: (found["status"], found["phase"]) == ("ENABLED", "REPLICATING"),
                              SECONDS, "it goes on")
     scene.run_at_source("INSERT INTO event VALUES (1, 1, 'after')")
     assert_well(scene)
@@ -103,7 +103,8 @@ def test_a_parked_truncate_of_the_whole_table_is_no_trouble_of_its_partitions(sc
     scene.start_stream([("public", "event")], disable_on_error=False)
     scene.at_destination("CREATE TABLE hangs_on (id integer, day integer, FOREIGN KEY (day, id) REFERENCES event)")
     scene.run_at_source("TRUNCATE event")
-    wait_for(lambda: scene.at_destination("SELECT count(*) FROM thalweg.error_queue") == [(1,)], SECONDS, "it is parked")
+    parked = "SELECT count(*) FROM thalweg.error_queue"
+    wait_for(lambda: scene.at_destination(parked) == [(1,)], SECONDS, "it is parked")
     time.sleep(6)  # three looks
     assert table_of(scene, "event")["trouble"] is None
     assert scene.engine.status(scene.stream)["status"] == "ENABLED"
@@ -116,9 +117,9 @@ def test_a_table_that_becomes_a_partition_of_another_one(scene: Scene) -> None:
                                                  "body text, PRIMARY KEY (day, id)); CREATE TABLE event_3 "
                                                  "(LIKE event INCLUDING ALL)")
     scene.start_stream([("public", "event"), ("public", "event_3")])
-    scene.run_at_source("ALTER TABLE event ATTACH PARTITION event_3 FOR VALUES FROM (3) TO (4); "
-                        "INSERT INTO event_3 SELECT n, 3, 'the whole''s' FROM generate_series(1, 30) n;")
+    scene.run_at_source("ALTER TABLE event ATTACH PARTITION event_3 FOR VALUES FROM (3) TO (4)")
     trouble = wait_trouble(scene, "event_3", "DROPPED")
+    scene.run_at_source("INSERT INTO event_3 SELECT n, 3, 'the whole''s' FROM generate_series(1, 30) n")
     assert 'is a partition of "public"."event" at the source now' in trouble["reason"]
     assert trouble["resolutions"] == ["remove"]
     assert scene.engine.wait_aborted(scene.stream)["code"] == "table_trouble"
