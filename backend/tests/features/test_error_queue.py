@@ -379,3 +379,35 @@ async def test_a_discard_that_was_interrupted_does_not_claim_to_be_done(
         await operator.delete(f"{path}/1", params={"reason": "the API ends meanwhile"})
     entry = await discarded_of(admin, stream["id"])
     assert entry["sentence"] == "Parked transaction 1 discarded: the end is not known"
+
+
+@pytest.mark.parametrize(("takes", "status"), [(0.6, 204), (0.0, 502)])
+@pytest.mark.parametrize("deletes", [True, False])
+async def test_a_discard_without_an_answer_is_not_taken_for_refused(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    monkeypatch: pytest.MonkeyPatch, takes: float, status: int, deletes: bool,
+) -> None:  # fmt: skip
+    """The queue tells what is gone. What is still there may go later."""
+    stream, path = await queue_of(operator, registered)
+    engine.changes, engine.deletes, engine.delete_takes, engine.delete_status = 130, deletes, takes, status
+
+    def hasty(client: EngineClient, _: float) -> EngineClient:
+        return EngineClient(client._http, client._url, client._token, 0.3)
+
+    if takes:
+        monkeypatch.setattr(EngineClient, "_patient", hasty)
+    answer = await operator.delete(f"{path}/1", params={"reason": "entered twice"})
+    assert answer.status_code == (204 if deletes else 504 if takes else 502), answer.text
+    entry = await discarded_of(admin, stream["id"])
+    assert (entry["after"]["finished"], "refused" in entry["after"]) == (deletes, False)
+    end = "" if deletes else ": the end is not known"
+    assert entry["sentence"] == f"Parked transaction 1 discarded{end}"
+    assert len(await kept_of(admin, entry)) == 130
+
+
+async def test_an_engine_is_given_time_to_discard(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    _, path = await queue_of(operator, registered)
+    engine.delete_takes = 2.5  # longer than the settings' engine_timeout
+    assert (await operator.delete(f"{path}/1", params={"reason": "entered twice"})).status_code == 204

@@ -470,6 +470,7 @@ class EngineDouble(ParkedChanges):
             error
             for error in self._parked()
             if error["id"] > after
+            and error["id"] not in self.deleted
             and not (roots and error["code"] == "parked_behind")
             and (cause is None or cause == CAUSES[error["code"]])
         ]
@@ -589,5 +590,9 @@ class EngineDouble(ParkedChanges):
         return JSONResponse({"state": "DONE"}, 202)
 
     async def _delete(self, request: Request) -> Response:
-        self.deleted.append(int(request.path_params["error"]))
-        return Response(status_code=204)
+        if self.deletes:
+            self.deleted.append(int(request.path_params["error"]))
+        await asyncio.sleep(self.delete_takes)
+        if self.delete_status == 409:
+            return self._refuse(409, "apply_failed", "The queue is being executed.")
+        return Response(status_code=self.delete_status)

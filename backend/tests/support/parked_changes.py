@@ -20,6 +20,11 @@ class ParkedChanges:
         self.knows_whole = True
         self.busy_openings = 0
         """How many requests are refused because others are being answered."""
+        self.deletes = True
+        self.delete_status = 204
+        """Its answer to a DELETE, whether it `deletes` or not."""
+        self.delete_takes = 0.0
+        """Until that answer, in seconds."""
 
     def changes_page(self, query: Mapping[str, str], *, whole: bool) -> dict[str, Any]:
         after, limit = int(query.get("after", "0")), int(query.get("limit", "100"))

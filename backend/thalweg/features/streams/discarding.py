@@ -41,9 +41,25 @@ async def discard(
         await keeping.keep(_Reader(client, stream_id, destination_id, error_id).pages(partly))
         if not keeping.is_whole and not partly:
             raise await keeping.refuse()
-        await client.delete_error(stream_id, destination_id, error_id)
+        await _delete(client, stream_id, destination_id, error_id)
         entry.after = {**(entry.after or {}), "finished": True}
         await context.release()
+
+
+async def _delete(client: EngineClient, stream_id: str, destination_id: str, error_id: int) -> None:
+    """Without the engine's answer, its queue tells whether the transaction is gone. One that is still there may go
+    later: the engine goes on with a request whose client has left."""
+    try:
+        await client.delete_error(stream_id, destination_id, error_id)
+    except EngineFailure as failure:
+        if not failure.perhaps_done:
+            raise
+        try:
+            following = (await client.errors(stream_id, destination_id, error_id - 1, 1, False)).errors
+        except EngineFailure:
+            raise failure from None
+        if any(error.id == error_id for error in following):
+            raise
 
 
 class _Reader:

@@ -306,14 +306,16 @@ async def asked(
     context: Context, row: StreamRow, action: str, facts: dict[str, Any],
     as_problem: Callable[[EngineFailure], Problem] = problem_of,
 ) -> AsyncGenerator[AuditRow, None]:  # fmt: skip
-    """Records the request in the audit log before it goes to the engine. A refusal goes into the same entry. After it,
-    the number of parked transactions is another one, whatever became of the request."""
+    """Records the request in the audit log before it goes to the engine. A refusal goes into the same entry; where the
+    engine may have done it all the same, the entry says that its end is not known. After it, the number of parked
+    transactions is another one, whatever became of the request."""
     entry = record(context, action, ("stream", row.id, row.name), after=facts)
     await context.release()
     try:
         yield entry
     except EngineFailure as failure:
-        entry.after = {**(entry.after or facts), "refused": failure.code}
+        outcome = {"finished": False} if failure.perhaps_done else {"refused": failure.code}
+        entry.after = {**(entry.after or facts), **outcome}
         await context.release()
         raise as_problem(failure) from failure
     finally:
