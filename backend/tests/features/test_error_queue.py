@@ -263,9 +263,11 @@ async def test_a_part_of_a_transaction_is_kept_only_where_that_is_asked_for(
     stream, path = await queue_of(operator, registered)
     engine.changes = 250
     change = len(json.dumps((await operator.get(f"{path}/1")).json()["changes"][0]))
-    for limit, value, kept in (
-        ("KEPT_CHANGES_MAX", 240, 240), ("KEPT_BYTES_MAX", 120 * change, 120), ("KEEPING_SECONDS_MAX", -1, 100),
-    ):  # fmt: skip
+    for limit, value, kept, because in (
+        ("KEPT_CHANGES_MAX", 240, 240, "no more than 240"),
+        ("KEPT_BYTES_MAX", 120 * change, 120, "no more than 0 MiB"),
+        ("KEEPING_SECONDS_MAX", -1, 100, "no more could be read in -1 s"),
+    ):
         with monkeypatch.context() as limited:
             limited.setattr(f"thalweg.features.streams.discarding.{limit}", value)
             engine.deleted.clear()
@@ -282,6 +284,8 @@ async def test_a_part_of_a_transaction_is_kept_only_where_that_is_asked_for(
         changes = (await admin.get(f"/api/v1/audit/{entry['id']}:changes")).text.split("\n")[:-1]
         assert kept * 0.9 < len(changes) <= kept
         assert [json.loads(change)["number"] for change in changes] == list(range(1, len(changes) + 1))
+        words = f"Parked transaction 1 discarded, {len(changes)} of 250 changes kept ({because})"
+        assert entry["sentence"] == words
 
 
 async def kept_of(admin: httpx.AsyncClient, entry: dict[str, Any]) -> list[dict[str, Any]]:
@@ -411,3 +415,33 @@ async def test_an_engine_is_given_time_to_discard(
     _, path = await queue_of(operator, registered)
     engine.delete_takes = 2.5  # longer than the settings' engine_timeout
     assert (await operator.delete(f"{path}/1", params={"reason": "entered twice"})).status_code == 204
+
+
+async def test_a_change_without_the_destinations_row_is_not_whole(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream, path = await queue_of(operator, registered)
+    engine.changes, engine.troubles = 150, dict.fromkeys((120, 121), "not looked for: out of time")
+    why = {"reason": "entered twice"}
+    refused = (await operator.delete(f"{path}/1", params=why)).json()
+    assert (refused["code"], engine.deleted) == ("not_kept_whole", [])
+    assert "not looked for: out of time" in refused["detail"]
+    assert "version" not in refused["detail"] and refused["cure"].startswith("Try again")
+    assert (await operator.delete(f"{path}/1", params={**why, "partly": True})).status_code == 204
+    entry = await discarded_of(admin, stream["id"])
+    assert (entry["after"]["changes_kept"], entry["after"]["rows_not_read"]) == (150, 2)
+    words = "Parked transaction 1 discarded, 2 of its changes kept without the destination's row"
+    assert entry["sentence"] == words
+
+
+async def test_a_passing_failure_is_no_reason_to_keep_a_part(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    stream, path = await queue_of(operator, registered)
+    engine.busy_openings = 1000
+    monkeypatch.setattr("thalweg.features.streams.discarding.KEEPING_SECONDS_MAX", 0.2)
+    refused = await operator.delete(f"{path}/1", params={"reason": "entered twice", "partly": True})
+    assert (engine.deleted, refused.json()["code"] != "not_kept_whole") == ([], True)
+    entry = await discarded_of(admin, stream["id"])
+    assert entry["sentence"] == "Parked transaction 1 discarded: refused"

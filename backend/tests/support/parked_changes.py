@@ -14,6 +14,8 @@ class ParkedChanges:
         """New amounts of some of them, by number."""
         self.always_cut: set[int] = set()
         """Those whose amounts are never told whole."""
+        self.troubles: dict[int, str] = {}
+        """Problems of some of them, for which the destination's row is not told."""
         self.whole_page = 100
         """The most changes of a page with whole values."""
         self.knows_pages = True
@@ -47,4 +49,5 @@ class ParkedChanges:
             change["columns"][1]["wanted"] = {
                 "state": "text", "text": told, "bytes": len(text), "cut": told != text,
             }  # fmt: skip
-        return {**change, "number": number}
+        trouble = {"problem": self.troubles[number], "rows_found": None} if number in self.troubles else {}
+        return {**change, **trouble, "number": number}

@@ -12,7 +12,7 @@ from sqlalchemy import delete
 from thalweg.db.models import AuditChangesRow, AuditRow
 from thalweg.engine_client.client import CHANGES_MAX, EngineClient, EngineFailure
 from thalweg.engine_client.error_codes import ErrorCode
-from thalweg.engine_client.parked_documents import ParkedChange, ParkedContents
+from thalweg.engine_client.parked_documents import ParkedChange, ParkedContents, ParkedValue
 from thalweg.features.streams.audited_changes import bounded, cut_values, document_of
 from thalweg.features.streams.error_queue import asked, engine_of
 from thalweg.kernel.context import Context
@@ -27,6 +27,13 @@ READ_AT_ONCE = 2
 """An engine opens so many at a time."""
 BUSY_SECONDS = 0.3
 """Until an engine that opens others is asked again."""
+PASSING = (
+    ErrorCode.UNKNOWN_ERROR_TRANSACTION, ErrorCode.ENGINE_UNREACHABLE, "engine_slow", ErrorCode.ENGINE_STOPPING,
+    ErrorCode.DATABASE_BUSY, ErrorCode.DATABASE_UNREACHABLE, ErrorCode.CONNECTION_LOST,
+)  # fmt: skip
+"""They refuse a discard also where a part is enough: the next one may keep all."""
+OF_A_PART = ("values_cut", "rows_not_read", "partly_because")
+"""Facts about the changes that an entry keeps."""
 
 
 async def discard(
@@ -38,7 +45,7 @@ async def discard(
     why = {"destination_id": destination_id, "error_id": error_id, "reason": reason, "finished": False}
     async with asked(context, row, "stream_errors_delete", why) as entry:
         keeping = _Keeping(context, entry, partly)
-        await keeping.keep(_Reader(client, stream_id, destination_id, error_id).pages(partly))
+        await keeping.keep(_Reader(client, stream_id, destination_id, error_id))
         if not keeping.is_whole and not partly:
             raise await keeping.refuse()
         await _delete(client, stream_id, destination_id, error_id)
@@ -70,6 +77,11 @@ class _Reader:
         self._which = stream_id, destination_id, error_id
         self._whole = True
         self._deadline = monotonic() + KEEPING_SECONDS_MAX
+
+    @property
+    def asks_for_whole(self) -> bool:
+        """Whether the engine tells values beyond 1 KiB, too."""
+        return self._whole
 
     async def pages(self, partly: bool) -> AsyncGenerator[ParkedContents]:
         """Where the transaction has too many changes, and a part is not enough, the first page alone. Pages that are
@@ -107,30 +119,41 @@ class _Keeping:
 
     def __init__(self, context: Context, entry: AuditRow, partly: bool) -> None:
         self._context, self._entry, self._partly = context, entry, partly
-        self._kept, self._room, self._cut = 0, KEPT_BYTES_MAX, 0
-        self._first_cut: str | None = None
+        self._kept, self._room, self._cut, self._rows_not_read = 0, KEPT_BYTES_MAX, 0, 0
+        self._first_lack: str | None = None
         self._at_the_end = False
 
     @property
     def is_whole(self) -> bool:
-        return self._at_the_end and not self._cut
+        return self._at_the_end and self._lacks_nothing
 
-    async def keep(self, pages: AsyncGenerator[ParkedContents]) -> None:
+    @property
+    def _lacks_nothing(self) -> bool:
+        """Of the changes that it has kept so far."""
+        return not self._cut and not self._rows_not_read
+
+    async def keep(self, reader: _Reader) -> None:
         """Fills the entry page by page, up to the first change for which there is no room. Where a part is not enough,
-        up to the first page with a value that is cut."""
+        up to the first page of which something is not told. Raises EngineFailure where another try may keep all."""
+        because = None
         try:
-            async with aclosing(pages):
+            async with aclosing(reader.pages(self._partly)) as pages:
                 async for page in pages:
                     if self._entry.before is None:
                         self._entry.before = bounded(page)
-                    if not await self._keep_page(page) or (self._cut and not self._partly):
+                    fits = await self._keep_page(page, reader)
+                    because = _end_of(page, self._kept, fits)
+                    if not fits or (not self._lacks_nothing and not self._partly):
                         break
                     self._at_the_end = page.next_after is None and self._has_come_to_the_end_of(page)
         except EngineFailure as failure:
-            if failure.code in (ErrorCode.UNKNOWN_ERROR_TRANSACTION, ErrorCode.ENGINE_UNREACHABLE):
+            if failure.code in PASSING:
                 raise
             known = self._entry.before or {"id": (self._entry.after or {})["error_id"], "changes": []}
             self._entry.before = {**known, "changes_unreadable": failure.message}
+            because = failure.message
+        if because is not None and not self._at_the_end:
+            self._entry.after = {**(self._entry.after or {}), "partly_because": because}
         await self._context.release()
 
     async def refuse(self) -> Problem:
@@ -138,17 +161,18 @@ class _Keeping:
         before = self._entry.before or {}
         total = before.get("changes_total")
         await self._context.session.execute(delete(AuditChangesRow).where(AuditChangesRow.audit_id == self._entry.id))
-        facts = {name: fact for name, fact in (self._entry.after or {}).items() if name != "values_cut"}
+        facts = {name: fact for name, fact in (self._entry.after or {}).items() if name not in OF_A_PART}
         self._entry.after = {**facts, "changes_kept": 0, "refused": "not_kept_whole"}
         await self._context.release()
         many = f"its {total:,} changes" if total is not None else "its changes"
-        why = before.get("changes_unreadable") or self._first_cut
+        why = before.get("changes_unreadable") or self._first_lack
+        again = "Try again if the destination was busy. " if self._rows_not_read else ""
         return Problem(
             "not_kept_whole",
             f"The audit log cannot keep all of {many}" + (f": {why}" if why else "."),
-            "Execute the transaction, or discard it with `partly` (--partly) if the audit log may keep a part of it: "
-            f"{KEPT_CHANGES_MAX:,} changes and {KEPT_BYTES_MAX // 2**20} MiB at most, as far as they can be read in "
-            f"{KEEPING_SECONDS_MAX:.0f} s.",
+            f"{again}Execute the transaction, or discard it with `partly` (--partly) if the audit log may keep a part of "
+            f"it: {KEPT_CHANGES_MAX:,} changes and {KEPT_BYTES_MAX // 2**20} MiB at most, as far as they can be read "
+            f"in {KEEPING_SECONDS_MAX:.0f} s.",
         )
 
     def _has_come_to_the_end_of(self, page: ParkedContents) -> bool:
@@ -156,7 +180,7 @@ class _Keeping:
         last = page.changes[-1].number if page.changes else None
         return (self._kept if last is None else last) >= page.changes_total
 
-    async def _keep_page(self, page: ParkedContents) -> bool:
+    async def _keep_page(self, page: ParkedContents, reader: _Reader) -> bool:
         changes: list[dict[str, Any]] = []
         for change in page.changes:
             document = document_of(change)
@@ -164,22 +188,41 @@ class _Keeping:
             if self._room < 0 or self._kept + len(changes) >= KEPT_CHANGES_MAX:
                 break
             changes.append(document)
-            self._note_cut(change)
+            self._note_lack(change, reader.asks_for_whole)
         if changes:
             self._context.session.add(AuditChangesRow(audit_id=self._entry.id, first=self._kept, changes=changes))
         self._kept += len(changes)
-        cut = {"values_cut": self._cut} if self._cut else {}
-        self._entry.after = {**(self._entry.after or {}), "changes_kept": self._kept, **cut}
+        lacks = {"values_cut": self._cut, "rows_not_read": self._rows_not_read}
+        told = {name: number for name, number in lacks.items() if number}
+        self._entry.after = {**(self._entry.after or {}), "changes_kept": self._kept, **told}
         await self._context.release()
         return len(changes) == len(page.changes)
 
-    def _note_cut(self, change: ParkedChange) -> None:
+    def _note_lack(self, change: ParkedChange, whole: bool) -> None:
+        """Where the time for a change ran out, its values may be raw or cut; it has a problem then, too."""
         cut = cut_values(change)
         self._cut += len(cut)
-        if cut and self._first_cut is None:
-            column, value = cut[0]
-            told = size(len((value.text or "").encode()))
-            self._first_cut = (
-                f"of a value of {column} in {change.table}, the engine tells {told} of {size(value.bytes)}. "
-                "Earlier versions of the engine tell 1 KiB of each value, later ones up to 32 MiB of a change."
-            )
+        self._rows_not_read += change.problem is not None
+        if self._first_lack is not None:
+            return
+        if change.problem is not None:
+            self._first_lack = f"the destination's row of a change of {change.table} was not read: {change.problem}."
+        elif cut:
+            self._first_lack = _cut_in_words(change.table, *cut[0], whole)
+
+
+def _cut_in_words(table: str, column: str, value: ParkedValue, whole: bool) -> str:
+    told = size(len((value.text or "").encode()))
+    bound = "It tells up to 32 MiB of a change." if whole else "This version of the engine tells 1 KiB of each value."
+    return f"of a value of {column} in {table}, the engine tells {told} of {size(value.bytes)}. {bound}"
+
+
+def _end_of(page: ParkedContents, kept: int, fits: bool) -> str:
+    """Why nothing is kept after this page, if nothing is."""
+    if kept >= KEPT_CHANGES_MAX:
+        return f"no more than {KEPT_CHANGES_MAX:,}"
+    if not fits:
+        return f"no more than {KEPT_BYTES_MAX // 2**20} MiB"
+    if page.next_after is None:
+        return "the engine shows no more"
+    return f"no more could be read in {KEEPING_SECONDS_MAX:.0f} s"
