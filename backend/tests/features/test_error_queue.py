@@ -7,10 +7,12 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import select
 
 from tests.features.test_streams import STREAMS, created
 from tests.support.engine_double import EngineDouble
 from tests.test_last_latency import sample_at
+from thalweg.db.models import AuditChangesRow
 from thalweg.engine_client.client import EngineClient
 from thalweg.features.streams.audited_changes import ENTRY_CHARACTERS_MAX
 from thalweg.kernel.clock import now
@@ -391,7 +393,7 @@ async def test_a_discard_without_an_answer_is_not_taken_for_refused(
     admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
     monkeypatch: pytest.MonkeyPatch, takes: float, status: int, deletes: bool,
 ) -> None:  # fmt: skip
-    """The queue tells what is gone. What is still there may go later."""
+    """The queue tells what is gone. The engine may still discard a transaction that is there."""
     stream, path = await queue_of(operator, registered)
     engine.changes, engine.deletes, engine.delete_takes, engine.delete_status = 130, deletes, takes, status
 
@@ -445,3 +447,17 @@ async def test_a_passing_failure_is_no_reason_to_keep_a_part(
     assert (engine.deleted, refused.json()["code"] != "not_kept_whole") == ([], True)
     entry = await discarded_of(admin, stream["id"])
     assert entry["sentence"] == "Parked transaction 1 discarded: refused"
+
+
+async def test_a_refused_discard_keeps_no_changes(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    resources: Resources,
+) -> None:  # fmt: skip
+    stream, path = await queue_of(operator, registered)
+    engine.changes, engine.deletes, engine.delete_status = 130, False, 409
+    assert (await operator.delete(f"{path}/1", params={"reason": "entered twice"})).status_code == 409
+    entry = await discarded_of(admin, stream["id"])
+    assert (entry["after"]["refused"], entry["after"]["changes_kept"]) == ("apply_failed", 0)
+    assert entry["sentence"] == "Parked transaction 1 discarded: refused"
+    async with resources.sessions() as session:
+        assert (await session.scalars(select(AuditChangesRow.audit_id))).all() == []

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import delete
 
 from thalweg.db.models import AuditChangesRow, AuditRow
-from thalweg.engine_client.client import CHANGES_MAX, EngineClient, EngineFailure
+from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.engine_client.parked_documents import ParkedChange, ParkedContents, ParkedValue
 from thalweg.features.streams.audited_changes import bounded, cut_values, document_of
@@ -23,8 +23,6 @@ KEPT_CHANGES_MAX = 10_000
 KEPT_BYTES_MAX = 64 * 1024 * 1024
 KEEPING_SECONDS_MAX = 50.0
 """No part is read later: a client waits for the answer."""
-READ_AT_ONCE = 2
-"""An engine opens so many at a time."""
 BUSY_SECONDS = 0.3
 """Until an engine that opens others is asked again."""
 PASSING = (
@@ -45,10 +43,15 @@ async def discard(
     why = {"destination_id": destination_id, "error_id": error_id, "reason": reason, "finished": False}
     async with asked(context, row, "stream_errors_delete", why) as entry:
         keeping = _Keeping(context, entry, partly)
-        await keeping.keep(_Reader(client, stream_id, destination_id, error_id))
-        if not keeping.is_whole and not partly:
-            raise await keeping.refuse()
-        await _delete(client, stream_id, destination_id, error_id)
+        try:
+            await keeping.keep(_Reader(client, stream_id, destination_id, error_id))
+            if not keeping.is_whole and not partly:
+                raise await keeping.refuse()
+            await _delete(client, stream_id, destination_id, error_id)
+        except EngineFailure as failure:
+            if not failure.perhaps_done:
+                await keeping.forget()
+            raise
         entry.after = {**(entry.after or {}), "finished": True}
         await context.release()
 
@@ -84,21 +87,15 @@ class _Reader:
         return self._whole
 
     async def pages(self, partly: bool) -> AsyncGenerator[ParkedContents]:
-        """Where the transaction has too many changes, and a part is not enough, the first page alone. Pages that are
-        full are read ahead; one that large values end early shows that the next is not to be held in memory yet."""
+        """One at a time: an engine opens two transactions at once, and others want to look, too. Where the transaction
+        has too many changes, and a part is not enough, the first page alone."""
         page = await self._page(0)
         yield page
         if page.changes_total > KEPT_CHANGES_MAX and not partly:
             return
-        after, ahead = page.next_after, READ_AT_ONCE if page.next_after == CHANGES_MAX else 1
-        while after is not None and after < KEPT_CHANGES_MAX and monotonic() <= self._deadline:
-            starts = range(after, min(page.changes_total, KEPT_CHANGES_MAX), CHANGES_MAX)[:ahead]
-            for start, page in zip(starts, await asyncio.gather(*map(self._page, starts)), strict=True):
-                if start != after:
-                    break
-                yield page
-                after = page.next_after
-                ahead = READ_AT_ONCE if after == start + CHANGES_MAX else 1
+        while page.next_after is not None and page.next_after < KEPT_CHANGES_MAX and monotonic() <= self._deadline:
+            page = await self._page(page.next_after)
+            yield page
 
     async def _page(self, after: int) -> ParkedContents:
         while True:
@@ -129,7 +126,7 @@ class _Keeping:
 
     @property
     def _lacks_nothing(self) -> bool:
-        """Of the changes that it has kept so far."""
+        """True while every change that it has kept so far is whole."""
         return not self._cut and not self._rows_not_read
 
     async def keep(self, reader: _Reader) -> None:
@@ -156,13 +153,18 @@ class _Keeping:
             self._entry.after = {**(self._entry.after or {}), "partly_because": because}
         await self._context.release()
 
+    async def forget(self) -> None:
+        """The transaction stays in the queue, and so do its changes. The caller commits."""
+        await self._context.session.execute(delete(AuditChangesRow).where(AuditChangesRow.audit_id == self._entry.id))
+        facts = {name: fact for name, fact in (self._entry.after or {}).items() if name not in OF_A_PART}
+        self._entry.after = {**facts, "changes_kept": 0}
+
     async def refuse(self) -> Problem:
         """The entry then has the refusal, and the first changes that it shows by itself."""
         before = self._entry.before or {}
         total = before.get("changes_total")
-        await self._context.session.execute(delete(AuditChangesRow).where(AuditChangesRow.audit_id == self._entry.id))
-        facts = {name: fact for name, fact in (self._entry.after or {}).items() if name not in OF_A_PART}
-        self._entry.after = {**facts, "changes_kept": 0, "refused": "not_kept_whole"}
+        await self.forget()
+        self._entry.after = {**(self._entry.after or {}), "refused": "not_kept_whole"}
         await self._context.release()
         many = f"its {total:,} changes" if total is not None else "its changes"
         why = before.get("changes_unreadable") or self._first_lack
@@ -170,9 +172,9 @@ class _Keeping:
         return Problem(
             "not_kept_whole",
             f"The audit log cannot keep all of {many}" + (f": {why}" if why else "."),
-            f"{again}Execute the transaction, or discard it with `partly` (--partly) if the audit log may keep a part of "
-            f"it: {KEPT_CHANGES_MAX:,} changes and {KEPT_BYTES_MAX // 2**20} MiB at most, as far as they can be read "
-            f"in {KEEPING_SECONDS_MAX:.0f} s.",
+            f"{again}Execute the transaction, or discard it with `partly` (--partly) if the audit log may keep a part "
+            f"of it: {KEPT_CHANGES_MAX:,} changes and {KEPT_BYTES_MAX // 2**20} MiB at most, as far as they can be "
+            f"read in {KEEPING_SECONDS_MAX:.0f} s.",
         )
 
     def _has_come_to_the_end_of(self, page: ParkedContents) -> bool:
