@@ -461,3 +461,14 @@ async def test_a_refused_discard_keeps_no_changes(
     assert entry["sentence"] == "Parked transaction 1 discarded: refused"
     async with resources.sessions() as session:
         assert (await session.scalars(select(AuditChangesRow.audit_id))).all() == []
+
+
+async def test_an_engine_that_is_busy_is_said_to_be(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    _, path = await queue_of(operator, registered)
+    engine.busy_openings = 2
+    busy = {"code": "engine_busy", "title": "The engine is busy", "status": 503, "cure": "Try again in a moment."}
+    assert busy.items() <= (await operator.get(f"{path}/1")).json().items()
+    edit = {"left_out": True, "reason": "a duplicate"}
+    assert busy.items() <= (await operator.put(f"{path}/1/changes/1", json=edit, headers=ANY)).json().items()

@@ -505,8 +505,7 @@ class EngineDouble(ParkedChanges):
         if error_id > self.parked:
             return self._refuse(404, "unknown_error_transaction", "There is none.")
         await asyncio.sleep(self.contents_take)
-        if self.busy_openings:
-            self.busy_openings -= 1
+        if self.opens_others():
             return self._refuse(503, "database_busy", "Other parked transactions are being opened or tried")
         whole = "whole" in request.query_params
         if whole and not self.knows_whole:
@@ -551,6 +550,8 @@ class EngineDouble(ParkedChanges):
         if request.method == "DELETE":
             self.edits.pop(number, None)
             return Response(status_code=204)
+        if self.opens_others():
+            return self._refuse(503, "database_busy", "Other parked transactions are being opened or tried")
         contents = self._opened(error_id)
         (change,) = contents["changes"]
         return JSONResponse({**contents, "changes": [{**change, "number": number}]})

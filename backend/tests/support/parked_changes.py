@@ -28,6 +28,10 @@ class ParkedChanges:
         self.delete_takes = 0.0
         """Until that answer, in seconds."""
 
+    def opens_others(self) -> bool:
+        self.busy_openings -= 1
+        return self.busy_openings >= 0
+
     def changes_page(self, query: Mapping[str, str], *, whole: bool) -> dict[str, Any]:
         after, limit = int(query.get("after", "0")), int(query.get("limit", "100"))
         if not self.knows_pages:

@@ -293,8 +293,8 @@ def _not_executed_as(failure: EngineFailure) -> Problem:
 def not_executed(failure: EngineFailure) -> Problem:
     """The engine's cures are for streams that have stopped; this one runs."""
     if failure.code == ErrorCode.DATABASE_BUSY:
-        cure = "Try again once that has ended: the error queue shows how far it is."
-        return Problem("execution_refused", failure.message, cure)
+        cure = "Try again once that has ended: the error queue shows how far an execution is."
+        return Problem("engine_busy", failure.message, cure)
     if failure.status != httpx.codes.CONFLICT:
         return problem_of(failure)
     cure = failure.cure.replace("retry the stream", "execute it again")
