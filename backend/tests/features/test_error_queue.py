@@ -472,3 +472,15 @@ async def test_an_engine_that_is_busy_is_said_to_be(
     assert busy.items() <= (await operator.get(f"{path}/1")).json().items()
     edit = {"left_out": True, "reason": "a duplicate"}
     assert busy.items() <= (await operator.put(f"{path}/1/changes/1", json=edit, headers=ANY)).json().items()
+
+
+async def test_an_export_of_discarded_changes_is_audited(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream, path = await queue_of(operator, registered)
+    assert (await operator.delete(f"{path}/1", params={"reason": "entered twice"})).status_code == 204
+    entry = await discarded_of(admin, stream["id"])
+    assert len(await kept_of(admin, entry)) == 1
+    look, *_ = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
+    assert (look["action"], look["after"]) == ("audit_changes", {"entry_id": entry["id"], "error_id": 1})
+    assert (look["sentence"], look["before"]) == ("Changes of discarded transaction 1 exported", None)

@@ -26,6 +26,7 @@ SENTENCES = {
     "alert_silences_delete": "Silence ended",
     "alerts_acknowledge": "Alert acknowledged",
     "alerts_unacknowledge": "Acknowledgement withdrawn",
+    "audit_changes": "Changes of discarded transaction {error} exported",
     "databases_create": "Database registered",
     "databases_delete": "Database removed",
     "databases_test": "Connection tested",
