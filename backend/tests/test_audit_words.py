@@ -107,6 +107,17 @@ def test_every_action_has_a_sentence() -> None:
             "Parked transaction 7 discarded, 1,200 of its values cut",
         ),
         (
+            "stream_errors_delete", {"id": 7, "changes_total": 6001},
+            {"finished": True, "changes_kept": 2700, "rows_not_read": 12, "partly_because": "no more than 64 MiB"},
+            "Parked transaction 7 discarded, 2,700 of 6,001 changes kept (no more than 64 MiB), 12 of them without the "
+            "destination's row",
+        ),
+        (
+            "stream_errors_delete", {"id": 7, "changes_unreadable": "They are damaged."},
+            {"finished": True, "partly_because": "They are damaged."},
+            "Parked transaction 7 discarded, no changes kept (They are damaged)",
+        ),
+        (
             "stream_errors_delete", {"id": 7}, {"finished": False},
             "Parked transaction 7 discarded: the end is not known",
         ),

@@ -7,10 +7,12 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import select
 
 from tests.features.test_streams import STREAMS, created
 from tests.support.engine_double import EngineDouble
 from tests.test_last_latency import sample_at
+from thalweg.db.models import AuditChangesRow
 from thalweg.engine_client.client import EngineClient
 from thalweg.features.streams.audited_changes import ENTRY_CHARACTERS_MAX
 from thalweg.kernel.clock import now
@@ -263,9 +265,11 @@ async def test_a_part_of_a_transaction_is_kept_only_where_that_is_asked_for(
     stream, path = await queue_of(operator, registered)
     engine.changes = 250
     change = len(json.dumps((await operator.get(f"{path}/1")).json()["changes"][0]))
-    for limit, value, kept in (
-        ("KEPT_CHANGES_MAX", 240, 240), ("KEPT_BYTES_MAX", 120 * change, 120), ("KEEPING_SECONDS_MAX", -1, 100),
-    ):  # fmt: skip
+    for limit, value, kept, because in (
+        ("KEPT_CHANGES_MAX", 240, 240, "no more than 240"),
+        ("KEPT_BYTES_MAX", 120 * change, 120, "no more than 0 MiB"),
+        ("KEEPING_SECONDS_MAX", -1, 100, "no more could be read in -1 s"),
+    ):
         with monkeypatch.context() as limited:
             limited.setattr(f"thalweg.features.streams.discarding.{limit}", value)
             engine.deleted.clear()
@@ -282,6 +286,8 @@ async def test_a_part_of_a_transaction_is_kept_only_where_that_is_asked_for(
         changes = (await admin.get(f"/api/v1/audit/{entry['id']}:changes")).text.split("\n")[:-1]
         assert kept * 0.9 < len(changes) <= kept
         assert [json.loads(change)["number"] for change in changes] == list(range(1, len(changes) + 1))
+        words = f"Parked transaction 1 discarded, {len(changes)} of 250 changes kept ({because})"
+        assert entry["sentence"] == words
 
 
 async def kept_of(admin: httpx.AsyncClient, entry: dict[str, Any]) -> list[dict[str, Any]]:
@@ -379,3 +385,102 @@ async def test_a_discard_that_was_interrupted_does_not_claim_to_be_done(
         await operator.delete(f"{path}/1", params={"reason": "the API ends meanwhile"})
     entry = await discarded_of(admin, stream["id"])
     assert entry["sentence"] == "Parked transaction 1 discarded: the end is not known"
+
+
+@pytest.mark.parametrize(("takes", "status"), [(0.6, 204), (0.0, 502)])
+@pytest.mark.parametrize("deletes", [True, False])
+async def test_a_discard_without_an_answer_is_not_taken_for_refused(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    monkeypatch: pytest.MonkeyPatch, takes: float, status: int, deletes: bool,
+) -> None:  # fmt: skip
+    """The queue tells what is gone. The engine may still discard a transaction that is there."""
+    stream, path = await queue_of(operator, registered)
+    engine.changes, engine.deletes, engine.delete_takes, engine.delete_status = 130, deletes, takes, status
+
+    def hasty(client: EngineClient, _: float) -> EngineClient:
+        return EngineClient(client._http, client._url, client._token, 0.3)
+
+    if takes:
+        monkeypatch.setattr(EngineClient, "_patient", hasty)
+    answer = await operator.delete(f"{path}/1", params={"reason": "entered twice"})
+    assert answer.status_code == (204 if deletes else 504 if takes else 502), answer.text
+    entry = await discarded_of(admin, stream["id"])
+    assert (entry["after"]["finished"], "refused" in entry["after"]) == (deletes, False)
+    end = "" if deletes else ": the end is not known"
+    assert entry["sentence"] == f"Parked transaction 1 discarded{end}"
+    assert len(await kept_of(admin, entry)) == 130
+
+
+async def test_an_engine_is_given_time_to_discard(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    _, path = await queue_of(operator, registered)
+    engine.delete_takes = 2.5  # longer than the settings' engine_timeout
+    assert (await operator.delete(f"{path}/1", params={"reason": "entered twice"})).status_code == 204
+
+
+async def test_a_change_without_the_destinations_row_is_not_whole(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream, path = await queue_of(operator, registered)
+    engine.changes, engine.troubles = 150, dict.fromkeys((120, 121), "not looked for: out of time")
+    why = {"reason": "entered twice"}
+    refused = (await operator.delete(f"{path}/1", params=why)).json()
+    assert (refused["code"], engine.deleted) == ("not_kept_whole", [])
+    assert "not looked for: out of time" in refused["detail"]
+    assert "version" not in refused["detail"] and refused["cure"].startswith("Try again")
+    assert (await operator.delete(f"{path}/1", params={**why, "partly": True})).status_code == 204
+    entry = await discarded_of(admin, stream["id"])
+    assert (entry["after"]["changes_kept"], entry["after"]["rows_not_read"]) == (150, 2)
+    words = "Parked transaction 1 discarded, 2 of its changes kept without the destination's row"
+    assert entry["sentence"] == words
+
+
+async def test_a_passing_failure_is_no_reason_to_keep_a_part(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    stream, path = await queue_of(operator, registered)
+    engine.busy_openings = 1000
+    monkeypatch.setattr("thalweg.features.streams.discarding.KEEPING_SECONDS_MAX", 0.2)
+    refused = await operator.delete(f"{path}/1", params={"reason": "entered twice", "partly": True})
+    assert (engine.deleted, refused.json()["code"] != "not_kept_whole") == ([], True)
+    entry = await discarded_of(admin, stream["id"])
+    assert entry["sentence"] == "Parked transaction 1 discarded: refused"
+
+
+async def test_a_refused_discard_keeps_no_changes(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    resources: Resources,
+) -> None:  # fmt: skip
+    stream, path = await queue_of(operator, registered)
+    engine.changes, engine.deletes, engine.delete_status = 130, False, 409
+    assert (await operator.delete(f"{path}/1", params={"reason": "entered twice"})).status_code == 409
+    entry = await discarded_of(admin, stream["id"])
+    assert (entry["after"]["refused"], entry["after"]["changes_kept"]) == ("apply_failed", 0)
+    assert entry["sentence"] == "Parked transaction 1 discarded: refused"
+    async with resources.sessions() as session:
+        assert (await session.scalars(select(AuditChangesRow.audit_id))).all() == []
+
+
+async def test_an_engine_that_is_busy_is_said_to_be(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    _, path = await queue_of(operator, registered)
+    engine.busy_openings = 2
+    busy = {"code": "engine_busy", "title": "The engine is busy", "status": 503, "cure": "Try again in a moment."}
+    assert busy.items() <= (await operator.get(f"{path}/1")).json().items()
+    edit = {"left_out": True, "reason": "a duplicate"}
+    assert busy.items() <= (await operator.put(f"{path}/1/changes/1", json=edit, headers=ANY)).json().items()
+
+
+async def test_an_export_of_discarded_changes_is_audited(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream, path = await queue_of(operator, registered)
+    assert (await operator.delete(f"{path}/1", params={"reason": "entered twice"})).status_code == 204
+    entry = await discarded_of(admin, stream["id"])
+    assert len(await kept_of(admin, entry)) == 1
+    look, *_ = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
+    assert (look["action"], look["after"]) == ("audit_changes", {"entry_id": entry["id"], "error_id": 1})
+    assert (look["sentence"], look["before"]) == ("Changes of discarded transaction 1 exported", None)

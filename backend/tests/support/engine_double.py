@@ -470,6 +470,7 @@ class EngineDouble(ParkedChanges):
             error
             for error in self._parked()
             if error["id"] > after
+            and error["id"] not in self.deleted
             and not (roots and error["code"] == "parked_behind")
             and (cause is None or cause == CAUSES[error["code"]])
         ]
@@ -504,8 +505,7 @@ class EngineDouble(ParkedChanges):
         if error_id > self.parked:
             return self._refuse(404, "unknown_error_transaction", "There is none.")
         await asyncio.sleep(self.contents_take)
-        if self.busy_openings:
-            self.busy_openings -= 1
+        if self.opens_others():
             return self._refuse(503, "database_busy", "Other parked transactions are being opened or tried")
         whole = "whole" in request.query_params
         if whole and not self.knows_whole:
@@ -550,6 +550,8 @@ class EngineDouble(ParkedChanges):
         if request.method == "DELETE":
             self.edits.pop(number, None)
             return Response(status_code=204)
+        if self.opens_others():
+            return self._refuse(503, "database_busy", "Other parked transactions are being opened or tried")
         contents = self._opened(error_id)
         (change,) = contents["changes"]
         return JSONResponse({**contents, "changes": [{**change, "number": number}]})
@@ -589,5 +591,9 @@ class EngineDouble(ParkedChanges):
         return JSONResponse({"state": "DONE"}, 202)
 
     async def _delete(self, request: Request) -> Response:
-        self.deleted.append(int(request.path_params["error"]))
-        return Response(status_code=204)
+        if self.deletes:
+            self.deleted.append(int(request.path_params["error"]))
+        await asyncio.sleep(self.delete_takes)
+        if self.delete_status == 409:
+            return self._refuse(409, "apply_failed", "The queue is being executed.")
+        return Response(status_code=self.delete_status)

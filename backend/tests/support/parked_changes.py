@@ -14,12 +14,23 @@ class ParkedChanges:
         """New amounts of some of them, by number."""
         self.always_cut: set[int] = set()
         """Those whose amounts are never told whole."""
+        self.troubles: dict[int, str] = {}
+        """Problems of some of them, for which the destination's row is not told."""
         self.whole_page = 100
         """The most changes of a page with whole values."""
         self.knows_pages = True
         self.knows_whole = True
         self.busy_openings = 0
         """How many requests are refused because others are being answered."""
+        self.deletes = True
+        self.delete_status = 204
+        """Its answer to a DELETE, whether it `deletes` or not."""
+        self.delete_takes = 0.0
+        """Until that answer, in seconds."""
+
+    def opens_others(self) -> bool:
+        self.busy_openings -= 1
+        return self.busy_openings >= 0
 
     def changes_page(self, query: Mapping[str, str], *, whole: bool) -> dict[str, Any]:
         after, limit = int(query.get("after", "0")), int(query.get("limit", "100"))
@@ -42,4 +53,5 @@ class ParkedChanges:
             change["columns"][1]["wanted"] = {
                 "state": "text", "text": told, "bytes": len(text), "cut": told != text,
             }  # fmt: skip
-        return {**change, "number": number}
+        trouble = {"problem": self.troubles[number], "rows_found": None} if number in self.troubles else {}
+        return {**change, **trouble, "number": number}

@@ -26,6 +26,7 @@ SENTENCES = {
     "alert_silences_delete": "Silence ended",
     "alerts_acknowledge": "Alert acknowledged",
     "alerts_unacknowledge": "Acknowledgement withdrawn",
+    "audit_changes": "Changes of discarded transaction {error} exported",
     "databases_create": "Database registered",
     "databases_delete": "Database removed",
     "databases_test": "Connection tested",
@@ -57,7 +58,7 @@ SENTENCES = {
     "slots_drop": "Replication slot dropped",
     "stream_conflicts_export": "Conflict log exported",
     "stream_conflicts_get": "Rows of conflict {conflict} looked at",
-    "stream_errors_delete": "Parked transaction {error} discarded{cut}",
+    "stream_errors_delete": "Parked transaction {error} discarded{kept}",
     "stream_errors_dry_run": "Parked transaction {error} tried{as_role} and rolled back{outcome}",
     "stream_errors_edit": "Change {change} of parked transaction {error} given other values",
     "stream_errors_execute": "Parked transaction {error} executed again{as_role}{executed}",
@@ -119,7 +120,7 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
             copied_at=facts.get("copied_at"),
             as_role=f" as {facts['role']}" if facts.get("role") else "",
             outcome=_outcome(facts),
-            cut=_cut(facts.get("values_cut") or 0),
+            kept=_kept(facts) if facts.get("refused") is None else "",
             executed=_executed(facts) if action.startswith("stream_errors_execute") else "",
         ).split()
     )
@@ -130,11 +131,25 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
     return f"{sentence}: failed again ({refused})" if failed else f"{sentence}: refused"
 
 
-def _cut(values: int) -> str:
-    """Counts those that the audit log keeps."""
-    if not values:
-        return ""
-    return f", {values:,} of its values cut"
+def _kept(facts: dict[str, Any]) -> str:
+    """The part of a discarded transaction that the audit log keeps; nothing where that is the whole. Entries from
+    before the log kept changes by themselves do not tell."""
+    parts = []
+    kept, total = facts.get("changes_kept"), facts.get("changes_total")
+    because = f" ({facts['partly_because'].rstrip('.')})" if facts.get("partly_because") else ""
+    if kept is not None and total is not None and kept < total:
+        parts.append(f"{kept:,} of {total:,} changes kept{because}")
+    elif because and not kept:
+        parts.append(f"no changes kept{because}")
+    if facts.get("rows_not_read"):
+        parts.append(
+            f"{facts['rows_not_read']:,} of them without the destination's row"
+            if parts
+            else f"{facts['rows_not_read']:,} of its changes kept without the destination's row"
+        )
+    if facts.get("values_cut"):
+        parts.append(f"{facts['values_cut']:,} of its values cut")
+    return "".join(f", {part}" for part in parts)
 
 
 def _outcome(facts: dict[str, Any]) -> str:

@@ -35,6 +35,8 @@ def problem_of(failure: EngineFailure) -> Problem:
     if not failure.reached:
         code = "engine_slow" if failure.code == "engine_slow" else "engine_unreachable"
         return Problem(code, failure.message, failure.cure)
+    if failure.code == ErrorCode.DATABASE_BUSY:
+        return Problem("engine_busy", failure.message, "Try again in a moment.")
     if failure.status == httpx.codes.NOT_FOUND:
         return Problem("not_found", failure.message, failure.cure or "Read the list again.")
     if failure.status == httpx.codes.CONFLICT:

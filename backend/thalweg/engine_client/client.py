@@ -32,6 +32,11 @@ CHANGES_MAX = 100
 """The changes of a parked transaction in one answer."""
 CONTENTS_TIMEOUT_SECONDS = 20
 """Each statement at the destination has two seconds; there may be hundreds, at a distance."""
+DISCARD_TIMEOUT_SECONDS = 20
+"""It may wait for a lock at the destination."""
+NOT_SENT = (
+    httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL,
+)  # fmt: skip
 BROKEN = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 REPEATABLE_METHODS = ("GET", "PUT")
 REPEATABLE_PATHS = ("/v1/rehearsal", "/v1/rules/check", "/v1/rules/test")
@@ -41,13 +46,15 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 @dataclass
 class EngineFailure(Exception):
-    """`status` is None when no answer came; else `code`, `message` and `sqlstate` are the engine's."""
+    """`status` is None when no answer came; else `code`, `message` and `sqlstate` are the engine's. `perhaps_done`: the
+    request was to change something, and the engine may have done it all the same, or may still do it."""
 
     code: str
     message: str
     cure: str
     status: int | None = None
     sqlstate: str = ""
+    perhaps_done: bool = False
 
     @property
     def reached(self) -> bool:
@@ -212,7 +219,8 @@ class EngineClient:
         return await patient._read(DryRun, "POST", *_as(path, role))
 
     async def delete_error(self, stream_id: str, destination: str, error_id: int) -> None:
-        await self._request("DELETE", f"{_path(stream_id, destination)}/errors/{error_id}")
+        patient = self._patient(DISCARD_TIMEOUT_SECONDS)
+        await patient._request("DELETE", f"{_path(stream_id, destination)}/errors/{error_id}")
 
     async def conflicts(self, stream_id: str, destination: str, which: dict[str, Any]) -> LoggedConflicts:
         """A page of the conflict log; `which` is the search's body. Status 404 and not_found: the engine's version has
@@ -275,10 +283,16 @@ class EngineClient:
                     raise
                 response = await self._send(method, path, body, {})
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _silence(self._url, error, reads=method == "GET") from error
+            failure = _silence(self._url, error, reads=method == "GET")
+            failure.perhaps_done = method != "GET" and not isinstance(error, NOT_SENT)
+            raise failure from error
         if response.is_success:
             return response
-        raise _refusal(response, path)
+        failure = _refusal(response, path)
+        # The engine's own connection broke; or something in between answered in its place.
+        foreign = failure.code == "engine_refused" and response.is_server_error
+        failure.perhaps_done = method != "GET" and (foreign or failure.code == ErrorCode.CONNECTION_LOST)
+        raise failure
 
     async def _send(
         self, method: str, path: str, body: dict[str, Any] | None, extensions: dict[str, Any]

@@ -49,6 +49,7 @@ TITLES: dict[str, tuple[int, str]] = {
     "enrolment_refused": (403, "The enrolment token is not valid"),
     "no_engine": (409, "No engine is enrolled"),
     "engine_unreachable": (503, "The engine cannot be reached"),
+    "engine_busy": (503, "The engine is busy"),
     "engine_slow": (504, "The engine is still at work"),
     "engine_refused": (502, "The engine refused the request"),
     "store_unreachable": (503, "The control store cannot be reached"),

@@ -529,7 +529,8 @@ describe("the audit log", () => {
       address: null,
     };
     const edited = { ...entry, id: "82", action: "stream_errors_edit", sentence: "Change 2 edited" };
-    stubApi({ ...routes, "GET /api/v1/audit": page([edited, entry]) });
+    const refused = { ...entry, id: "83", after: { ...entry.after, refused: "not_kept_whole" } };
+    stubApi({ ...routes, "GET /api/v1/audit": page([refused, edited, entry]) });
     renderAt("/audit");
     const link = await screen.findByRole("link", { name: "Download the discarded changes" });
     expect(link).toHaveAttribute("href", "/api/v1/audit/81:changes");

@@ -31,8 +31,10 @@ async def list_audit(
 async def export_changes(entry_id: Annotated[str, Path(pattern=r"^[0-9]{1,18}$")], context: Admin) -> StreamingResponse:
     """The changes that the audit log keeps of a transaction which was discarded, one in each line, as the error queue
     shows them: what each wanted, the source's row before it, and the destination's row, with whole values. The entry
-    tells how many were kept (`after.changes_kept`), how many there were (`before.changes_total`), and how many values
-    are not whole (`after.values_cut`; `cut` marks each of them)."""
+    tells how many were kept (`after.changes_kept`) and why no more (`after.partly_because`), how many there were
+    (`before.changes_total`), of how many the destination's row was not read (`after.rows_not_read`; `problem` says
+    why), and how many values are not whole (`after.values_cut`; `cut` marks each). The audit log records each export.
+    """
     pieces = await service.changes_as_ndjson(context, int(entry_id))
     headers = {"Content-Disposition": f'attachment; filename="discarded-{entry_id}.ndjson"'}
     return StreamingResponse(pieces, media_type="application/x-ndjson", headers=headers)

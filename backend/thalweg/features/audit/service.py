@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from sqlalchemy import select
 
+from thalweg.db.audit import record
 from thalweg.db.audit_words import sentence_of
 from thalweg.db.models import AuditChangesRow, AuditRow
 from thalweg.db.pages import page_newest_first
@@ -40,6 +41,9 @@ async def changes_as_ndjson(context: Context, entry_id: int) -> AsyncGenerator[s
         raise Problem(
             "not_found", "The audit log has no discarded transaction with this id.", "Take the id of an entry with one."
         )
+    # Committed before the answer leaves, as looks at parked transactions are.
+    facts = {"entry_id": str(entry.id), "error_id": (entry.after or {}).get("error_id", (entry.before or {}).get("id"))}
+    record(context, "audit_changes", (entry.target_type, entry.target_id, entry.target_name), after=facts)
     query = select(AuditChangesRow.first).where(AuditChangesRow.audit_id == entry_id).order_by(AuditChangesRow.first)
     parts = (await context.session.scalars(query)).all()
     if not parts:

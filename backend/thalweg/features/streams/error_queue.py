@@ -293,8 +293,8 @@ def _not_executed_as(failure: EngineFailure) -> Problem:
 def not_executed(failure: EngineFailure) -> Problem:
     """The engine's cures are for streams that have stopped; this one runs."""
     if failure.code == ErrorCode.DATABASE_BUSY:
-        cure = "Try again once that has ended: the error queue shows how far it is."
-        return Problem("execution_refused", failure.message, cure)
+        cure = "Try again once that has ended: the error queue shows how far an execution is."
+        return Problem("engine_busy", failure.message, cure)
     if failure.status != httpx.codes.CONFLICT:
         return problem_of(failure)
     cure = failure.cure.replace("retry the stream", "execute it again")
@@ -306,14 +306,16 @@ async def asked(
     context: Context, row: StreamRow, action: str, facts: dict[str, Any],
     as_problem: Callable[[EngineFailure], Problem] = problem_of,
 ) -> AsyncGenerator[AuditRow, None]:  # fmt: skip
-    """Records the request in the audit log before it goes to the engine. A refusal goes into the same entry. After it,
-    the number of parked transactions is another one, whatever became of the request."""
+    """Records the request in the audit log before it goes to the engine. A refusal goes into the same entry; where the
+    engine may have done it all the same, the entry says that its end is not known. After it, the number of parked
+    transactions is another one, whatever became of the request."""
     entry = record(context, action, ("stream", row.id, row.name), after=facts)
     await context.release()
     try:
         yield entry
     except EngineFailure as failure:
-        entry.after = {**(entry.after or facts), "refused": failure.code}
+        outcome = {"finished": False} if failure.perhaps_done else {"refused": failure.code}
+        entry.after = {**(entry.after or facts), **outcome}
         await context.release()
         raise as_problem(failure) from failure
     finally:

@@ -296,8 +296,11 @@ async def delete_error(
 ) -> None:  # fmt: skip
     """Discard a parked transaction: its changes are never applied. The audit log keeps them
     (`audit_changes`). If it cannot keep all of them (more than 10,000 changes or 64 MiB, more than can be read in 50 s,
-    a change whose values have more than 32 MiB, or values beyond 1 KiB from an engine of an earlier version), the
-    request is refused with `not_kept_whole`, unless `partly` is set."""
+    a change whose values have more than 32 MiB or whose row at the destination cannot be read, or values beyond 1 KiB
+    from an engine of an earlier version), the request is refused with `not_kept_whole`, unless `partly` is set. An
+    engine that is busy, or does not answer, refuses it also then (`engine_busy`, `engine_slow`): try again. Without an
+    answer to the request itself, the entry of the audit log has no `refused` and `finished: false`, unless the
+    transaction has gone from the queue."""
     await discarding.discard(context, stream_id, destination_id, error_id, reason, partly)
 
 

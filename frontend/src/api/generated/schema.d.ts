@@ -970,8 +970,11 @@ export interface paths {
          * Delete Error
          * @description Discard a parked transaction: its changes are never applied. The audit log keeps them
          *     (`audit_changes`). If it cannot keep all of them (more than 10,000 changes or 64 MiB, more than can be read in 50 s,
-         *     a change whose values have more than 32 MiB, or values beyond 1 KiB from an engine of an earlier version), the
-         *     request is refused with `not_kept_whole`, unless `partly` is set.
+         *     a change whose values have more than 32 MiB or whose row at the destination cannot be read, or values beyond 1 KiB
+         *     from an engine of an earlier version), the request is refused with `not_kept_whole`, unless `partly` is set. An
+         *     engine that is busy, or does not answer, refuses it also then (`engine_busy`, `engine_slow`): try again. Without an
+         *     answer to the request itself, the entry of the audit log has no `refused` and `finished: false`, unless the
+         *     transaction has gone from the queue.
          */
         delete: operations["stream_errors_delete"];
         options?: never;
@@ -2385,8 +2388,9 @@ export interface paths {
          * Export Changes
          * @description The changes that the audit log keeps of a transaction which was discarded, one in each line, as the error queue
          *     shows them: what each wanted, the source's row before it, and the destination's row, with whole values. The entry
-         *     tells how many were kept (`after.changes_kept`), how many there were (`before.changes_total`), and how many values
-         *     are not whole (`after.values_cut`; `cut` marks each of them).
+         *     tells how many were kept (`after.changes_kept`) and why no more (`after.partly_because`), how many there were
+         *     (`before.changes_total`), of how many the destination's row was not read (`after.rows_not_read`; `problem` says
+         *     why), and how many values are not whole (`after.values_cut`; `cut` marks each). The audit log records each export.
          */
         get: operations["audit_changes"];
         put?: never;
@@ -5814,7 +5818,7 @@ export interface components {
          * LoggedAction
          * @enum {string}
          */
-        LoggedAction: "discard" | "overwrite" | "skip" | "maximum" | "minimum" | "latest" | "priority" | "delta" | "append" | "merge" | "expression" | "combined" | "statement";
+        LoggedAction: "discard" | "overwrite" | "skip" | "park" | "maximum" | "minimum" | "latest" | "priority" | "delta" | "append" | "merge" | "expression" | "combined" | "statement";
         /** LoggedChange */
         LoggedChange: {
             /** Id */
@@ -5848,7 +5852,7 @@ export interface components {
             kind: components["schemas"]["LoggedKind"];
             /** Sqlstate */
             sqlstate: string | null;
-            /** @description `skip`: error_policies had the change left out. `combined`: several handlers decided, each about a group of columns. `statement`: statements of statement_handlers were executed in its place. */
+            /** @description `skip`: error_policies had the change left out. `park`: its transaction was parked. `combined`: several handlers decided, each about a group of columns. `statement`: statements of statement_handlers were executed in its place. */
             action: components["schemas"]["LoggedAction"];
             /**
              * Message
@@ -6087,7 +6091,7 @@ export interface components {
             kind: components["schemas"]["LoggedKind"];
             /** Sqlstate */
             sqlstate: string | null;
-            /** @description `skip`: error_policies had the change left out. `combined`: several handlers decided, each about a group of columns. `statement`: statements of statement_handlers were executed in its place. */
+            /** @description `skip`: error_policies had the change left out. `park`: its transaction was parked. `combined`: several handlers decided, each about a group of columns. `statement`: statements of statement_handlers were executed in its place. */
             action: components["schemas"]["LoggedAction"];
             /**
              * Message

@@ -64,7 +64,7 @@ function Change({ entry }: { entry: AuditEntry }) {
   const shown = opened ? fields : fields.slice(0, FIELDS_SHOWN);
   return (
     <Box>
-      {discards && (
+      {discards && !entry.after?.refused && (
         <Anchor size="xs" display="block" href={`/api/v1/audit/${entry.id}:changes`} download>
           Download the discarded changes
         </Anchor>
