@@ -474,25 +474,24 @@ async def test_an_execution_tells_of_no_failure_that_has_left_the_queue(
     assert (await operator.get(path)).json()["execution"] is None, "nothing is left of them"
 
 
-async def test_a_parked_transaction_that_opens_too_slowly_is_not_discarded(
+async def test_a_parked_transaction_that_opens_too_slowly_can_be_discarded(
     admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """Whether a part is enough or not: the next try may keep all of it."""
     stream = await created(operator, registered)
     path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors"
     engine.contents_take = 3.0  # longer than the settings' engine_timeout
     monkeypatch.setattr("thalweg.engine_client.client.CONTENTS_TIMEOUT_SECONDS", 0)
     assert (await operator.get(f"{path}/1")).json()["code"] == "engine_slow"
-    why = {"reason": "cannot be opened", "partly": True}
-    assert (await operator.delete(f"{path}/1", params=why)).json()["code"] == "engine_slow"
+    why = {"reason": "cannot be opened"}
+    refused = (await operator.delete(f"{path}/1", params=why)).json()
+    assert (refused["code"], "not answered in time" in refused["detail"]) == ("not_kept_whole", True)
     assert engine.deleted == []
-    engine.contents_take = 0.0
-    assert (await operator.delete(f"{path}/1", params=why)).status_code == 204
+    assert (await operator.delete(f"{path}/1", params={**why, "partly": True})).status_code == 204
     assert engine.deleted == [1]
     entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
     discarded, before = [entry for entry in entries if entry["action"] == "stream_errors_delete"]
-    assert discarded["sentence"] == "Parked transaction 1 discarded"
+    assert "not answered in time" in discarded["before"]["changes_unreadable"]
     assert before["sentence"] == "Parked transaction 1 discarded: refused"
 
 

@@ -26,7 +26,7 @@ KEEPING_SECONDS_MAX = 50.0
 BUSY_SECONDS = 0.3
 """Until an engine that opens others is asked again."""
 PASSING = (
-    ErrorCode.UNKNOWN_ERROR_TRANSACTION, ErrorCode.ENGINE_UNREACHABLE, "engine_slow", ErrorCode.ENGINE_STOPPING,
+    ErrorCode.UNKNOWN_ERROR_TRANSACTION, ErrorCode.ENGINE_UNREACHABLE, ErrorCode.ENGINE_STOPPING,
     ErrorCode.DATABASE_BUSY, ErrorCode.DATABASE_UNREACHABLE, ErrorCode.CONNECTION_LOST,
 )  # fmt: skip
 """They refuse a discard also where a part is enough: the next one may keep all."""
