@@ -76,14 +76,12 @@ test("a slow network is named by the advisor, with its round trip, and quick aga
 
 test("the load follows the slider", async ({ page }) => {
   const lab = new LabScreen(page);
-  const committed = async () =>
-    Number(
-      await sql(stack.source, "demo", "SELECT xact_commit FROM pg_stat_database WHERE datname = 'demo'"),
-    );
-  const committedSoon = async () => {
-    const before = await committed();
+  const written = async () =>
+    Number(await sql(stack.source, "demo", "SELECT sum(n_tup_ins + n_tup_upd) FROM pg_stat_user_tables"));
+  const writtenSoon = async () => {
+    const before = await written();
     await page.waitForTimeout(3000);
-    return (await committed()) - before;
+    return (await written()) - before;
   };
   await lab.open();
   await lab.load.focus();
@@ -91,14 +89,9 @@ test("the load follows the slider", async ({ page }) => {
   await expect(page.getByText("200 transactions a second")).toBeVisible();
   await page.keyboard.press("Home");
   await expect(page.getByText("0 transactions a second", { exact: true })).toBeVisible();
-  // Without load only those who look commit, a few a second.
-  let idle = 0;
-  await expect(async () => {
-    idle = await committedSoon();
-    expect(idle).toBeLessThan(150);
-  }).toPass();
+  await expect(async () => expect(await writtenSoon()).toBe(0)).toPass();
   await page.getByRole("button", { name: "All back to normal" }).click();
   await expect(page.getByText(/100 transactions a second – the usual load/)).toBeVisible();
-  // A slow disk does not let the source commit as many as the load wants.
-  await expect(async () => expect(await committedSoon()).toBeGreaterThan(2 * idle)).toPass();
+  // How many a second: as many as the source's disk allows.
+  await expect(async () => expect(await writtenSoon()).toBeGreaterThan(0)).toPass();
 });
