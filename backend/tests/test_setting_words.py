@@ -27,7 +27,8 @@ def test_a_cure_shows_the_parameter_as_the_command_takes_it(monkeypatch: pytest.
     cure = {"text": "Switch it on.", "parameters": [change], "sql": None}
     advisor._show_finding(
         {
-            "rank": 1, "severity": "advice", "title": "It is off", "explanation": "Rows are written one by one.",
+            "rank": 1, "code": "apply_data_layer_off", "severity": "advice", "title": "It is off",
+            "explanation": "Rows are written one by one.",
             "evidence": [], "expected_gain": None, "cures": [cure],
         },
         "shop → warehouse",
