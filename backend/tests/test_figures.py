@@ -49,8 +49,8 @@ def test_evidence_of_a_backlog_is_a_size(monkeypatch: pytest.MonkeyPatch) -> Non
     }  # fmt: skip
     advisor._show_finding(
         {
-            "rank": 1, "severity": "advice", "title": "t", "explanation": "e", "evidence": [evidence],
-            "expected_gain": None, "cures": [],
+            "rank": 1, "code": "apply_lag", "severity": "advice", "title": "t", "explanation": "e",
+            "evidence": [evidence], "expected_gain": None, "cures": [],
         },
         "s → Warehouse",
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
-from fastapi.responses import StreamingResponse
+from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from thalweg.features.audit import service
 from thalweg.features.audit.schemas import AuditEntry
@@ -25,7 +25,7 @@ async def list_audit(
     return await service.list_audit(context, target_id, limit, cursor)
 
 
-@router.get("/audit/{entry_id}:changes", operation_id="audit_changes", response_class=StreamingResponse, responses={
+@router.get("/audit/{entry_id}:changes", operation_id="audit_changes", response_class=PlainTextResponse, responses={
     200: {"description": "The changes.", "content": {"application/x-ndjson": {"schema": {"type": "string"}}}},
 })  # fmt: skip
 async def export_changes(entry_id: Annotated[str, Path(pattern=r"^[0-9]{1,18}$")], context: Admin) -> StreamingResponse:

@@ -22900,6 +22900,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    "text/plain": string;
                     "application/x-ndjson": string;
                 };
             };
