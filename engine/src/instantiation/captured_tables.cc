@@ -80,21 +80,18 @@ bool is_captured_as(const TableRecords& records, const TableName& name, uint32_t
   return record != records.end() && record->second.identity.relation == relation;
 }
 
-bool has_leaf(const TableIdentity& identity, uint32_t relation) {
-  return std::ranges::find(identity.leaves, relation, &Leaf::relation) != identity.leaves.end();
-}
-
 // Tables that have become partitions of another table of the stream since the last look, each with that one: their rows
 // come as its rows.
 std::map<TableName, TableName> absorbed_tables(const TableRecords& records, const SourceTables& now) {
+  std::map<uint32_t, TableName> names;
+  for (const auto& [name, record] : records) names.emplace(record.identity.relation, name);
   std::map<TableName, TableName> absorbed;
   for (const auto& [whole, record] : records) {
     const SourceTable* const table = now.find(record.identity.relation);
     if (table == nullptr) continue;
-    for (const auto& [part, other] : records) {
-      const uint32_t relation = other.identity.relation;
-      const bool has_come = has_leaf(table->now, relation) && !has_leaf(record.identity, relation);
-      if (part != whole && has_come) absorbed.emplace(part, whole);
+    for (const Leaf& leaf : table->now.leaves) {
+      const auto part = names.find(leaf.relation);
+      if (part != names.end() && !record.identity.has_leaf(leaf.relation)) absorbed.emplace(part->second, whole);
     }
   }
   return absorbed;
@@ -166,8 +163,7 @@ RecordChanges compare(TableRecords& records, const SourceTables& now, base::Unix
 std::vector<WrittenLeaf> settled_partitions(const TableRecord& record) {
   std::vector<WrittenLeaf> settled;
   for (const WrittenLeaf& written : record.written) {
-    const auto& leaves = record.identity.leaves;
-    const bool is_known = std::ranges::find(leaves, written.relation, &Leaf::relation) != leaves.end();
+    const bool is_known = record.identity.has_leaf(written.relation);
     if (written.truncated ? is_made_up_for(written, record) : is_known) settled.push_back(written);
   }
   return settled;

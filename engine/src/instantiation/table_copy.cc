@@ -178,8 +178,7 @@ base::Result<void> Instantiation::State::note_new_leaves(const std::vector<const
     std::vector<WrittenLeaf> added;
     for (size_t i = 0; i < leaves.size(); ++i) {
       const auto relation = static_cast<uint32_t>(leaves.integer(i, 0));
-      const auto& seen = known.at(shape->name).identity.leaves;
-      if (std::ranges::find(seen, relation, &Leaf::relation) != seen.end()) continue;
+      if (known.at(shape->name).identity.has_leaf(relation)) continue;
       added.push_back({.relation = relation,
                        .name = {std::string(leaves.text(i, 1)), std::string(leaves.text(i, 2))},
                        .commit_lsn = snapshot.consistent_point,

@@ -38,10 +38,6 @@ void add_sentence(std::string& to, const Listed& partitions, std::string_view wh
   to += fmt::format("{}{} {}", to.empty() ? "" : " ", partitions.text(), what);
 }
 
-bool has_leaf(const TableIdentity& identity, uint32_t relation) {
-  return std::ranges::find(identity.leaves, relation, &Leaf::relation) != identity.leaves.end();
-}
-
 std::string changed_partitions(const TableIdentity& was, const SourceTable& now, std::span<const WrittenLeaf> written,
                                const SourceTables& source) {
   Listed gone, emptied, attached, away, outside;
@@ -60,7 +56,7 @@ std::string changed_partitions(const TableIdentity& was, const SourceTable& now,
       if (source.tells_of(leaf)) emptied.add(leaf.name);
       continue;
     }
-    const bool is_missed = !has_leaf(was, leaf.relation) && !has_leaf(now.now, leaf.relation);
+    const bool is_missed = !was.has_leaf(leaf.relation) && !now.now.has_leaf(leaf.relation);
     if (is_missed && source.tells_of(leaf)) gone.add(leaf.name);
   }
   for (const Leaf& leaf : now.now.leaves) {
@@ -69,7 +65,7 @@ std::string changed_partitions(const TableIdentity& was, const SourceTable& now,
     };
     if (std::ranges::any_of(was.leaves, is_known)) continue;
     const auto is_it = [&](uint32_t relation) { return relation == leaf.relation; };
-    const bool is_new = !has_leaf(was, leaf.relation);
+    const bool is_new = !was.has_leaf(leaf.relation);
     if (std::ranges::any_of(now.outside_wal, is_it)) {
       outside.add(leaf.name);
     } else if (std::ranges::any_of(now.with_rows, is_it)) {
@@ -152,6 +148,10 @@ TableIdentity identity_from_json(std::string_view text) {
                                .attached = leaf.size() == 5 ? leaf[4].get<uint32_t>() : 0});
   }
   return identity;
+}
+
+bool TableIdentity::has_leaf(uint32_t leaf) const {
+  return std::ranges::find(leaves, leaf, &Leaf::relation) != leaves.end();
 }
 
 const SourceTable* SourceTables::find(uint32_t relation) const {

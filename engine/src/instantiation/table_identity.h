@@ -38,6 +38,7 @@ struct TableIdentity {
   uint32_t publication_entry = 0;
   bool inserts_only = false;  // updates and deletes have been given up
   std::vector<Leaf> leaves;   // of a partitioned table
+  bool has_leaf(uint32_t leaf) const;
   bool operator==(const TableIdentity&) const = default;
 };
 std::string to_json(const TableIdentity& identity);

@@ -166,11 +166,7 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
   }
   const base::Error error = final_error(failure, transaction_);
   const auto general = conflict_of(failure, error);
-  auto kind = general;
-  if (is_of_unique_key(general)) {
-    THALWEG_ASSIGN(const size_t keys, count_keys_met(*failure.table, row.frame, *general));
-    if (keys > 1) kind = ConflictKind::multiple_unique_conflicts;
-  }
+  THALWEG_ASSIGN(const auto kind, exact_kind(*failure.table, row.frame, general));
   const RowDecision decision = policies_.decide_row(kind, error, transaction_.retries, general);
   const bool is_handled = !decision.retries && has_error_handler(*failure.table, row.frame.kind(), error);
   if (!decision.goes_on() && !is_handled) return failure;
@@ -226,11 +222,7 @@ base::Result<bool> ConflictResolver::log_parked(const ParkedConflict& conflict, 
   arena_.reset();
   const auto frame = lcr::FrameView::trusted(conflict.failure.frame.data());
   const TableMetadata& table = *conflict.failure.table;
-  ConflictKind kind = conflict.kind;
-  if (is_of_unique_key(kind)) {
-    THALWEG_ASSIGN(const size_t keys, count_keys_met(table, frame, kind));
-    if (keys > 1) kind = ConflictKind::multiple_unique_conflicts;
-  }
+  THALWEG_ASSIGN(const auto kind, exact_kind(table, frame, conflict.kind));
   THALWEG_ASSIGN(const auto there, find_row(table, frame, conflict.kind));
   const auto recorded =
       record({.frame = frame, .change = conflict.change, .failure = conflict.failure}, kind, why, kParkedAction, there);
@@ -371,6 +363,14 @@ base::Result<std::optional<ConflictResolver::Texts>> ConflictResolver::find_row(
     if (other && !is_own) return other;
   }
   return std::nullopt;
+}
+
+base::Result<std::optional<ConflictKind>> ConflictResolver::exact_kind(const TableMetadata& table,
+                                                                       const lcr::FrameView& frame,
+                                                                       std::optional<ConflictKind> general) {
+  if (!is_of_unique_key(general)) return general;
+  THALWEG_ASSIGN(const size_t keys, count_keys_met(table, frame, *general));
+  return keys > 1 ? ConflictKind::multiple_unique_conflicts : general;
 }
 
 base::Result<size_t> ConflictResolver::count_keys_met(const TableMetadata& table, const lcr::FrameView& frame,

@@ -90,6 +90,10 @@ class ConflictResolver {
   // Unique keys by which the row collides, each looked at for itself. `kind`: insert_exists or update_exists.
   base::Result<size_t> count_keys_met(const metadata::TableMetadata& table, const lcr::FrameView& frame,
                                       ConflictKind kind);
+  // `general`, or that several keys are met.
+  base::Result<std::optional<ConflictKind>> exact_kind(const metadata::TableMetadata& table,
+                                                       const lcr::FrameView& frame,
+                                                       std::optional<ConflictKind> general);
   base::Result<std::optional<Texts>> look_up(const metadata::TableMetadata& table, std::span<const uint16_t> by,
                                              const lcr::Value* values);
   base::Result<std::optional<Texts>> find_row(const metadata::TableMetadata& table, const lcr::FrameView& frame,
